@@ -1,0 +1,201 @@
+"""Batches as a function of the step, so that a run can start again anywhere.
+
+A batch plan is called with a step and returns that step's batch: the order of an epoch
+depends on the seed and the epoch alone. Sequences are padded to one of a few lengths,
+which bounds how many programs the step compiles to.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from jaxemb.errors import InputError
+
+Batch = dict[str, np.ndarray]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Ragged:
+    """Sequences of unequal length, end to end in one array."""
+
+    values: np.ndarray
+    """Every sequence after the one before it."""
+    offsets: np.ndarray
+    """Where each sequence starts; one more entry than there are sequences."""
+
+    @classmethod
+    def of(cls, sequences: Sequence[Any], dtype: Any = np.int32) -> "Ragged":
+        """Packs lists or arrays of numbers."""
+        lengths = np.fromiter((len(s) for s in sequences), np.int64, len(sequences))
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        values = np.empty(offsets[-1], dtype)
+        for start, sequence in zip(offsets, sequences, strict=False):
+            values[start : start + len(sequence)] = sequence
+        return cls(values, offsets)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Length of every sequence."""
+        return np.diff(self.offsets)
+
+    def padded(self, rows: np.ndarray, length: int, fill: Any = 0) -> np.ndarray:
+        """The named rows as a matrix of `length` columns, padded on the right."""
+        place = np.arange(length)
+        inside = place < np.minimum(self.lengths[rows], length)[:, None]
+        source = np.where(inside, self.offsets[rows][:, None] + place, 0)
+        if not len(self.values):
+            return np.full(source.shape, fill, self.values.dtype)
+        return np.where(inside, self.values[source], fill).astype(self.values.dtype)
+
+
+Columns = Mapping[str, np.ndarray | Ragged]
+
+
+def length_buckets(
+    lengths: np.ndarray, count: int, multiple: int = 8
+) -> tuple[int, ...]:
+    """At most `count` padded lengths that hold about equally many sequences each.
+
+    Each is a multiple of `multiple`, as accelerators tile; the last fits the longest.
+    """
+    shares = np.linspace(0, 1, count + 1)[1:]
+    wanted = np.quantile(lengths, shares, method="higher")
+    rounded = np.maximum(multiple, -(-wanted // multiple) * multiple)
+    return tuple(int(length) for length in np.unique(rounded))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Shuffled:
+    """Full batches of shuffled examples, epoch after epoch: `plan(step)` is a batch.
+
+    An epoch has `ceil(examples / batch_size)` batches and shows every example; its last
+    batch is filled up with examples that the epoch has shown already. With `buckets`,
+    examples of like length share a batch, padded to the shortest bucket that fits.
+    """
+
+    columns: Columns
+    """Name to one entry an example; `Ragged` columns come out padded."""
+    batch_size: int
+    """Examples of one step over all processes."""
+    seed: int
+    buckets: tuple[int, ...] = ()
+    """Padded lengths, ascending. Empty: every batch has the longest length."""
+    process_index: int = 0
+    process_count: int = 1
+
+    def __post_init__(self) -> None:
+        if self.num_examples == 0:
+            raise InputError("there are no examples to make batches of")
+        if self.batch_size < 1 or self.batch_size % self.process_count:
+            raise InputError(
+                f"a batch of {self.batch_size} examples cannot be split over "
+                f"{self.process_count} processes"
+            )
+        _check_buckets(self.buckets, self.num_lengths)
+
+    @property
+    def num_examples(self) -> int:
+        """Examples in an epoch."""
+        return _num_examples(self.columns)
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """Batches in an epoch."""
+        return -(-self.num_examples // self.batch_size)
+
+    @functools.cached_property
+    def num_lengths(self) -> np.ndarray:
+        """The longest ragged entry of each example."""
+        return _lengths(self.columns)
+
+    @functools.cached_property
+    def _bucket_of(self) -> np.ndarray:
+        return np.searchsorted(
+            _or_longest(self.buckets, self.num_lengths), self.num_lengths
+        )
+
+    @functools.lru_cache(maxsize=2)  # noqa: B019 (a plan lives as long as its run)
+    def _epoch(self, epoch: int) -> np.ndarray:
+        """Row numbers of the epoch's examples: one row a batch."""
+        generator = np.random.default_rng([self.seed, epoch])
+        order = generator.permutation(self.num_examples)
+        order = order[np.argsort(self._bucket_of[order], kind="stable")]
+        missing = self.steps_per_epoch * self.batch_size - len(order)
+        order = np.concatenate([order, np.resize(order, missing)])
+        return generator.permutation(order.reshape(-1, self.batch_size))
+
+    def __call__(self, step: int) -> Batch:
+        """The batch of a step, this process's part of it."""
+        epoch, place = divmod(step, self.steps_per_epoch)
+        rows = self._epoch(epoch)[place]
+        length = _or_longest(self.buckets, self.num_lengths)[
+            self._bucket_of[rows].max()
+        ]
+        local = self.batch_size // self.process_count
+        rows = rows[self.process_index * local :][:local]
+        return _gather(self.columns, rows, length)
+
+
+def in_order(
+    columns: Columns, batch_size: int, buckets: tuple[int, ...] = ()
+) -> Iterator[Batch]:
+    """Every example once, for evaluation, in full batches of bounded shapes.
+
+    A batch also has `index`, the examples' row numbers, and `weight`, 0 for examples
+    that only fill the last batch up and 1 for the others.
+    """
+    lengths = _lengths(columns)
+    _check_buckets(buckets, lengths)
+    padded = _or_longest(buckets, lengths)
+    bucket_of = np.searchsorted(padded, lengths)
+    order = np.argsort(bucket_of, kind="stable")
+    for start in range(0, len(order), batch_size):
+        rows = order[start : start + batch_size]
+        weight = np.zeros(batch_size, np.float32)
+        weight[: len(rows)] = 1
+        rows = np.resize(rows, batch_size)
+        batch = _gather(columns, rows, padded[bucket_of[rows].max()])
+        yield {**batch, "index": rows, "weight": weight}
+
+
+def _num_examples(columns: Columns) -> int:
+    sizes = {name: len(column) for name, column in columns.items()}
+    if len(set(sizes.values())) != 1:
+        raise InputError(f"the columns of a data set differ in length: {sizes}")
+    return next(iter(sizes.values()))
+
+
+def _lengths(columns: Columns) -> np.ndarray:
+    ragged = [c.lengths for c in columns.values() if isinstance(c, Ragged)]
+    if not ragged:
+        return np.zeros(_num_examples(columns), np.int64)
+    return np.max(ragged, axis=0)
+
+
+def _or_longest(buckets: tuple[int, ...], lengths: np.ndarray) -> tuple[int, ...]:
+    return buckets or (max(1, int(lengths.max(initial=0))),)
+
+
+def _check_buckets(buckets: tuple[int, ...], lengths: np.ndarray) -> None:
+    if list(buckets) != sorted(set(buckets)) or any(b < 1 for b in buckets):
+        raise InputError(f"bucket lengths {buckets} are not positive and ascending")
+    if buckets and lengths.max(initial=0) > buckets[-1]:
+        raise InputError(
+            f"a sequence of length {lengths.max()} does not fit the longest bucket, "
+            f"{buckets[-1]}"
+        )
+
+
+def _gather(columns: Columns, rows: np.ndarray, length: int) -> Batch:
+    return {
+        name: column.padded(rows, length)
+        if isinstance(column, Ragged)
+        else column[rows]
+        for name, column in columns.items()
+    }

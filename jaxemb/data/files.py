@@ -1,0 +1,118 @@
+"""Files as readers see them: plain, compressed or zipped, and never half-written."""
+
+import bz2
+import contextlib
+import gzip
+import io
+import lzma
+import os
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from jaxemb.errors import InputError
+
+# A path, or a member of a zip; both have `name`, `suffix` and `open`.
+Location = str | os.PathLike[str] | zipfile.Path
+
+_DECOMPRESS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+
+
+def cache_dir() -> Path:
+    """Where fetched data and compiled programs are kept between runs."""
+    if own := os.environ.get("JAXEMB_CACHE"):
+        return Path(own)
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "jaxemb"
+
+
+def resolve(path: Location) -> Path | zipfile.Path:
+    """Turns `folder/archive.zip/member.txt` into that member, other paths into a Path.
+
+    A zip or wheel that holds a single file stands for that file.
+    """
+    if isinstance(path, zipfile.Path):
+        return path
+    path = Path(path)
+    for parent in [path, *path.parents]:
+        if parent.is_file():
+            if not zipfile.is_zipfile(parent) or parent.suffix == ".npz":
+                break
+            inner = path.relative_to(parent).as_posix()
+            if inner != ".":
+                return zipfile.Path(parent, inner)
+            names = [n for n in zipfile.ZipFile(parent).namelist() if n[-1] != "/"]
+            if len(names) != 1:
+                raise InputError(
+                    f"{path}: holds {len(names)} files; name one as {path}/MEMBER"
+                )
+            return zipfile.Path(parent, names[0])
+    return path
+
+
+@contextlib.contextmanager
+def open_bytes(path: Location) -> Iterator[BinaryIO]:
+    """Opens a file for reading, decompressed by its suffix (.gz, .bz2, .xz).
+
+    Raises:
+      InputError: where there is no such file, or its compressed data are damaged.
+    """
+    place = resolve(path)
+    decompress = _DECOMPRESS.get(Path(place.name).suffix)
+    try:
+        with contextlib.ExitStack() as stack:
+            raw = cast(BinaryIO, stack.enter_context(place.open("rb")))
+            stream = raw
+            if decompress is not None:
+                stream = stack.enter_context(cast(BinaryIO, decompress(raw, "rb")))
+            yield stream
+    except FileNotFoundError as error:
+        raise InputError(f"{place}: no such file") from error
+    except IsADirectoryError as error:
+        raise InputError(f"{place}: expected a file, found a folder") from error
+    except (EOFError, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile) as error:
+        raise InputError(f"{place}: damaged or truncated archive ({error})") from error
+
+
+def open_text(path: Location) -> contextlib.AbstractContextManager[Iterator[str]]:
+    r"""Lines of a UTF-8 file without their `\n` or `\r\n`; see `read_lines`."""
+    return contextlib.closing(read_lines(path))
+
+
+def read_lines(path: Location):
+    r"""Yields the lines of a UTF-8 file, without their `\n` or `\r\n`.
+
+    Only these end a line: the other Unicode separators occur inside real words.
+    """
+    with open_bytes(path) as stream:
+        for number, line in enumerate(io.BufferedReader(cast(io.RawIOBase, stream)), 1):
+            try:
+                yield line.decode("utf-8").removesuffix("\n").removesuffix("\r")
+            except UnicodeDecodeError as error:
+                raise InputError.at(str(path), number, "not valid UTF-8") from error
+
+
+@contextlib.contextmanager
+def write_atomically(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yields a temporary path beside `path` that replaces it once the block is done.
+
+    After an error nothing is left, and an older file at `path` is as it was. A `.gz`,
+    `.bz2` or `.xz` suffix stays the suffix of the temporary name.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(
+        prefix=f".{path.name.split('.')[0]}.",
+        suffix=f".part{path.suffix}",
+        dir=path.parent,
+    )
+    os.close(handle)
+    part = Path(name)
+    try:
+        yield part
+        part.chmod(0o644)
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)

@@ -1,0 +1,27 @@
+"""Training: state, step, loop, devices, checkpoints and results."""
+
+from jaxemb.train.checkpoints import load_config, load_params
+from jaxemb.train.loop import Diverged, fit
+from jaxemb.train.metrics import read_metrics
+from jaxemb.train.parallel import data_parallel, everywhere, initialize, make_mesh
+from jaxemb.train.preemption import Preempted
+from jaxemb.train.runtime import enable_compilation_cache
+from jaxemb.train.state import State
+from jaxemb.train.step import make_step, over_seeds
+
+__all__ = [
+    "Diverged",
+    "Preempted",
+    "State",
+    "data_parallel",
+    "enable_compilation_cache",
+    "everywhere",
+    "fit",
+    "initialize",
+    "load_config",
+    "load_params",
+    "make_mesh",
+    "make_step",
+    "over_seeds",
+    "read_metrics",
+]

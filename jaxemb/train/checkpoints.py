@@ -1,0 +1,233 @@
+"""Saved states, written whole or not at all, and readable without the model's code."""
+
+import json
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+import orbax.checkpoint as ocp
+from etils import epath
+
+from jaxemb.errors import InputError
+from jaxemb.train.state import State
+
+FOLDER = "checkpoints"
+BEST = "best"
+
+_LOG = logging.getLogger(__name__)
+
+
+class Checkpoints:
+    """The checkpoints of one run: `<folder>/<step>/{params,frozen,opt_state,…}`."""
+
+    def __init__(self, folder: epath.PathLike, *, keep: int):
+        """Opens or creates the folder.
+
+        Args:
+          folder: where the numbered checkpoints are.
+          keep: how many of the newest stay.
+        """
+        self._folder = epath.Path(folder)
+        self._manager = ocp.CheckpointManager(
+            self._folder.absolute() if "://" not in str(folder) else self._folder,
+            options=ocp.CheckpointManagerOptions(
+                max_to_keep=keep, create=True, cleanup_tmp_directories=True
+            ),
+        )
+
+    def save(self, state: State, loop: Mapping[str, Any], config: Mapping[str, Any]):
+        """Starts to save; the state may be consumed at once, `wait` waits for the disk.
+
+        Args:
+          state: of the step that names the checkpoint.
+          loop: what the training loop itself must remember, as JSON.
+          config: of the run, as JSON, so that a checkpoint explains itself.
+        """
+        step = int(np.ravel(jax.device_get(state.step))[0])
+        trees = {
+            "params": state.params,
+            "frozen": state.frozen,
+            "opt_state": state.opt_state,
+            "counters": {"step": state.step, "key": state.key},
+        }
+        items = {
+            n: ocp.args.StandardSave(t) for n, t in trees.items() if _has_leaves(t)
+        }
+        for name, tree in {"loop": loop, "config": config}.items():
+            items[name] = ocp.args.JsonSave(dict(tree))
+        if step in self._manager.all_steps():
+            return
+        self._manager.save(step, args=ocp.args.Composite(**items), force=True)
+
+    def restore(self, like: State) -> tuple[State, dict[str, Any]] | None:
+        """The newest state that can be read, with what the loop remembered.
+
+        A damaged checkpoint is reported, removed, and the one before it taken.
+
+        Args:
+          like: a state of the shapes, dtypes and devices wanted.
+        """
+        for step in sorted(self._manager.all_steps(), reverse=True):
+            try:
+                return self._restore_step(step, like)
+            except Exception as error:  # orbax raises many kinds for a damaged file
+                problem = _first_line(error)
+                self._raise_if_other_model(step, like)
+                _LOG.warning(
+                    "%s: checkpoint %d cannot be read (%s); taking the one before",
+                    self._folder,
+                    step,
+                    problem,
+                )
+                self._delete(step)
+        return None
+
+    def _restore_step(self, step: int, like: State) -> tuple[State, dict[str, Any]]:
+        trees = {
+            "params": like.params,
+            "frozen": like.frozen,
+            "opt_state": like.opt_state,
+            "counters": {"step": like.step, "key": like.key},
+        }
+        items = {
+            name: ocp.args.StandardRestore(
+                jax.tree.map(ocp.utils.to_shape_dtype_struct, tree)
+            )
+            for name, tree in trees.items()
+            if _has_leaves(tree)
+        }
+        restored = self._manager.restore(
+            step, args=ocp.args.Composite(loop=ocp.args.JsonRestore(), **items)
+        )
+        trees |= {name: restored[name] for name in items}
+        counters = trees.pop("counters")
+        return State(**trees, **counters), restored["loop"]
+
+    def _raise_if_other_model(self, step: int, like: State) -> None:
+        """Tells a checkpoint of another model from a damaged one; removes nothing."""
+        try:
+            saved = _shapes(_metadata(self._folder / str(step) / "params"))
+        except Exception:  # unreadable metadata: damaged indeed
+            return
+        wanted = _shapes(like.params)
+        if saved != wanted:
+            name = min(saved.items() ^ wanted.items())[0]
+            raise InputError(
+                f"{self._folder / str(step)}: a checkpoint of another model: {name} is "
+                f"{saved.get(name, 'absent')}, not {wanted.get(name, 'absent')}"
+            )
+
+    def _delete(self, step: int) -> None:
+        (self._folder / str(step)).rmtree()
+        self._manager.reload()
+
+    def wait(self) -> None:
+        """Returns when everything is on disk."""
+        self._manager.wait_until_finished()
+
+    def close(self) -> None:
+        """Waits, then lets go of the folder."""
+        self._manager.close()
+
+
+def find(path: epath.PathLike, step: int | None = None) -> epath.Path:
+    """The folder of one checkpoint, given it, its parent or a run's folder.
+
+    Raises:
+      InputError: where there is none.
+    """
+    path = epath.Path(path)
+    if (path / "params").is_dir():
+        return path
+    for folder in (path / FOLDER, path):
+        steps = [int(p.name) for p in _children(folder) if p.name.isdigit()]
+        steps = [s for s in steps if (folder / str(s) / "params").is_dir()]
+        if step is not None and steps and step not in steps:
+            raise InputError(
+                f"{folder}: no checkpoint of step {step}, only {sorted(steps)}"
+            )
+        if steps:
+            return folder / str(max(steps) if step is None else step)
+    raise InputError(f"{path}: there is no checkpoint here")
+
+
+def load_params(
+    path: epath.PathLike,
+    step: int | None = None,
+    items: Sequence[str] = ("params", "frozen"),
+) -> dict[str, Any]:
+    """Reads a checkpoint on one device, whatever mesh wrote it and without its code.
+
+    Args:
+      path: a run's folder, a folder of checkpoints, or one checkpoint.
+      step: the newest unless given.
+      items: which parts; those that the checkpoint lacks are left out.
+
+    Returns:
+      Part to nested dicts of numpy arrays.
+    """
+    folder = find(path, step)
+    here = jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
+    loaded = {}
+    with ocp.StandardCheckpointer() as checkpointer:
+        for item in items:
+            if not (folder / item).is_dir():
+                continue
+            try:
+                target = jax.tree.map(
+                    lambda leaf: jax.ShapeDtypeStruct(
+                        leaf.shape, leaf.dtype, sharding=here
+                    ),
+                    _metadata(folder / item),
+                )
+                tree = checkpointer.restore((folder / item).absolute(), target)
+            except Exception as error:  # orbax raises many kinds for a damaged file
+                problem = _first_line(error)
+                raise InputError(
+                    f"{folder / item}: cannot be read ({problem})"
+                ) from error
+            loaded[item] = jax.tree.map(np.asarray, tree)
+    return loaded
+
+
+def load_config(path: epath.PathLike, step: int | None = None) -> dict[str, Any]:
+    """The configuration that was saved with a checkpoint; empty if none was."""
+    file = find(path, step) / "config" / "metadata"  # the name that orbax gives JSON
+    return json.loads(file.read_text()) if file.exists() else {}
+
+
+def runs_below(path: epath.PathLike) -> Iterator[epath.Path]:
+    """Every run folder at or below a path: those that hold metrics or checkpoints."""
+    path = epath.Path(path)
+    if (path / FOLDER).is_dir() or (path / "metrics.jsonl").exists():
+        yield path
+    for child in _children(path):
+        if child.is_dir() and child.name not in (FOLDER, BEST, "figures", "profile"):
+            yield from runs_below(child)
+
+
+def _metadata(folder: epath.Path) -> Any:
+    with ocp.StandardCheckpointer() as checkpointer:
+        return checkpointer.metadata(folder.absolute()).item_metadata.tree
+
+
+def _shapes(tree: Any) -> dict[str, tuple[int, ...]]:
+    leaves = jax.tree_util.tree_leaves_with_path(tree)
+    keystr = jax.tree_util.keystr
+    return {
+        keystr(p, simple=True, separator="/"): tuple(leaf.shape) for p, leaf in leaves
+    }
+
+
+def _children(folder: epath.Path) -> list[epath.Path]:
+    return sorted(folder.iterdir()) if folder.is_dir() else []
+
+
+def _has_leaves(tree: Any) -> bool:
+    return bool(jax.tree.leaves(tree))
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0][:200]

@@ -1,0 +1,383 @@
+"""The training loop: iteration, logging, evaluation, saving and resuming."""
+
+import collections
+import concurrent.futures
+import contextlib
+import json
+import logging
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import jax
+import numpy as np
+from etils import epath
+
+from jaxemb.errors import InputError
+from jaxemb.train import checkpoints as checkpoints_lib
+from jaxemb.train import parallel
+from jaxemb.train.metrics import MetricsLog
+from jaxemb.train.preemption import Preempted, Preemption
+from jaxemb.train.progress import Progress
+from jaxemb.train.state import State
+from jaxemb.train.step import Step
+
+_LOG = logging.getLogger(__name__)
+
+# Steps sent to the device before the oldest one's loss is looked at.
+_IN_FLIGHT = 2
+
+
+class Diverged(RuntimeError):
+    """The loss became NaN or infinite; the message names the step and a parameter."""
+
+
+def fit(
+    state: State,
+    step: Step | parallel.DataParallel,
+    batches: Callable[[int], Any],
+    num_steps: int,
+    workdir: epath.PathLike,
+    *,
+    evaluate: Callable[[State], Mapping[str, float]] | None = None,
+    evaluate_every: int | None = None,
+    keep_best: str | None = None,
+    log_every: int = 50,
+    save_every: int | None = None,
+    keep: int = 2,
+    config: Mapping[str, Any] | None = None,
+    name: str = "training",
+    tensorboard: bool = False,
+    profile: tuple[int, int] | None = None,
+    progress: bool = True,
+) -> State:
+    """Takes `num_steps` steps, going on from the newest checkpoint in `workdir`.
+
+    A run that was killed and started again ends with the same bits, in its state and in
+    `metrics.jsonl`, as one that was not.
+
+    Args:
+      state: at step 0; consumed by no one, so that it can start several runs.
+      step: from state and batch to state and metrics; a plain function is compiled for
+        all devices.
+      batches: the step's batch, this process's part; a function of the step alone.
+      num_steps: how many steps the finished run has.
+      workdir: the run's folder, local or `gs://`.
+      evaluate: from state to named scores, written as they are.
+      evaluate_every: in steps; after the last step too. Only there if None.
+      keep_best: a score of `evaluate`; the parameters at its first maximum are kept in
+        `workdir/best`.
+      log_every: how many steps are averaged into a line of `metrics.jsonl`.
+      save_every: in steps; `evaluate_every` or the end if None.
+      keep: how many checkpoints stay.
+      config: written to `config.json`; a run with another one does not go on.
+      name: shown before the progress bar.
+      tensorboard: write event files beside `metrics.jsonl`.
+      profile: first and last step of a `jax.profiler` trace in `workdir/profile`.
+      progress: show a progress bar on standard error.
+
+    Returns:
+      The last state.
+
+    Raises:
+      Diverged: on a loss that is not finite.
+      Preempted: after SIGTERM, with everything saved.
+      InputError: where `workdir` cannot be written or holds another run.
+    """
+    workdir = epath.Path(workdir)
+    evaluate_every = evaluate_every or num_steps
+    save_every = save_every or evaluate_every
+    if not isinstance(step, parallel.DataParallel):
+        step = parallel.data_parallel(step)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(_storage_errors(workdir))
+        _claim(workdir, config)
+        checkpoints = checkpoints_lib.Checkpoints(
+            workdir / checkpoints_lib.FOLDER, keep=keep
+        )
+        stack.callback(checkpoints.close)
+        state = step.place(state)
+        window = _Window()
+        restored = checkpoints.restore(state)
+        if restored is not None:
+            state, memory = restored
+            window = _Window(**memory)
+            _LOG.info("%s: going on from step %d", workdir, _step_of(state))
+        start = _step_of(state)
+        log = MetricsLog(workdir, start, write=parallel.is_primary())
+        log.flush()
+        writer = stack.enter_context(_event_files(workdir, tensorboard))
+        bar = stack.enter_context(
+            Progress(name, start, num_steps, show=progress and parallel.is_primary())
+        )
+        preemption = stack.enter_context(Preemption())
+        trace = stack.enter_context(_Trace(workdir, profile))
+        feed = stack.enter_context(_prefetched(batches, start, num_steps))
+        pending: collections.deque[tuple[int, dict[str, Any]]] = collections.deque()
+        # Queued steps starve the collectives of virtual devices on one CPU.
+        in_flight = 0 if _virtual_devices(step.mesh) else _IN_FLIGHT
+
+        def settle(limit: int = 0) -> None:
+            """Takes in the metrics of all but the newest `limit` steps."""
+            while len(pending) > limit:
+                number, values = pending.popleft()
+                values = _mean_scalars(jax.device_get(values))
+                if not math.isfinite(values.get("loss", 0.0)):
+                    raise Diverged(_divergence(number, values["loss"], state))
+                window.add(values)
+                bar.advance(number, values)
+                if _due(number, log_every, num_steps):
+                    record(number, window.mean("train/"))
+                    window.clear()
+
+        def record(number: int, values: Mapping[str, float]) -> None:
+            log.write(number, values)
+            writer(number, {**values, **bar.rates})
+
+        def assess(number: int) -> None:
+            """Evaluates; leaves no trace if a preemption notice ends it."""
+            if evaluate is None or not _due(number, evaluate_every, num_steps):
+                return
+            settle()
+            with preemption.interrupting():
+                scores = {k: float(v) for k, v in evaluate(state).items()}
+                if keep_best and keep_best not in scores:
+                    raise InputError(
+                        f"keep_best: no score {keep_best!r} in {list(scores)}"
+                    )
+                best = _best(log.lines, keep_best)
+                record(number, scores)
+                if keep_best and (best is None or scores[keep_best] > best):
+                    _save_best(workdir, state, config or {})
+
+        def save() -> None:
+            settle()
+            log.flush()
+            checkpoints.save(state, window.memory(), config or {})
+
+        if start and not _has_scores(log.lines, start):
+            assess(start)
+            log.flush()
+        for number, batch in enumerate(feed, start=start + 1):
+            bar.saw(_batch_size(batch) * jax.process_count())
+            with trace.step(number):
+                state, metrics = step(state, batch)
+                pending.append((number, metrics))
+                settle(in_flight)
+            assess(number)
+            if preemption.reached(number):
+                save()
+                checkpoints.wait()
+                raise Preempted(number, workdir)
+            if _due(number, save_every, num_steps):
+                save()
+        checkpoints.wait()
+        return state
+
+
+class _Window:
+    """Sums of the metrics since the last line, kept in checkpoints."""
+
+    def __init__(
+        self,
+        sums: Mapping[str, float] | None = None,
+        counts: Mapping[str, int] | None = None,
+    ):
+        self.sums = dict(sums or {})
+        self.counts = dict(counts or {})
+
+    def add(self, values: Mapping[str, float]) -> None:
+        for name, value in values.items():
+            self.sums[name] = self.sums.get(name, 0.0) + value
+            self.counts[name] = self.counts.get(name, 0) + 1
+
+    def mean(self, prefix: str) -> dict[str, float]:
+        return {prefix + name: s / self.counts[name] for name, s in self.sums.items()}
+
+    def clear(self) -> None:
+        self.__init__()
+
+    def memory(self) -> dict[str, Any]:
+        return {"sums": dict(self.sums), "counts": dict(self.counts)}
+
+
+def _mean_scalars(values: Mapping[str, Any]) -> dict[str, float]:
+    """Python floats; the seeds of a state that carries several are averaged."""
+    return {
+        name: float(np.mean(value, dtype=np.float64)) for name, value in values.items()
+    }
+
+
+def _step_of(state: State) -> int:
+    return int(np.ravel(jax.device_get(state.step))[0])
+
+
+def _due(number: int, every: int, last: int) -> bool:
+    return number % every == 0 or number == last
+
+
+def _virtual_devices(mesh: jax.sharding.Mesh) -> bool:
+    return mesh.size > 1 and mesh.devices.flat[0].platform == "cpu"
+
+
+def _best(lines: list[dict[str, Any]], name: str | None) -> float | None:
+    return max((line[name] for line in lines if name in line), default=None)
+
+
+def _has_scores(lines: list[dict[str, Any]], number: int) -> bool:
+    return any(line["step"] == number and "train/loss" not in line for line in lines)
+
+
+def _batch_size(batch: Any) -> int:
+    return jax.tree.leaves(batch)[0].shape[0]
+
+
+def _save_best(workdir: epath.Path, state: State, config: Mapping[str, Any]) -> None:
+    best = checkpoints_lib.Checkpoints(workdir / checkpoints_lib.BEST, keep=1)
+    best.save(state.replace(opt_state=()), {}, config)
+    best.close()
+
+
+def _divergence(number: int, loss: float, state: State) -> str:
+    """Says where the numbers went wrong, from the parameters as they are now."""
+    leaves = [
+        (
+            jax.tree_util.keystr(path, simple=True, separator="/"),
+            np.asarray(leaf, np.float64),
+        )
+        for path, leaf in jax.tree_util.tree_leaves_with_path(
+            jax.device_get(state.params)
+        )
+    ]
+    broken = [(int((~np.isfinite(x)).sum()), x.size, name) for name, x in leaves]
+    count, size, name = max(broken)
+    if count:
+        where = f"most in {name}: {count} of {size} numbers are not finite"
+    else:
+        largest, name = max(
+            (float(np.abs(x).max(initial=0)), name) for name, x in leaves
+        )
+        where = f"all parameters are finite, the largest is {largest:.3g} in {name}"
+    return f"the loss is {loss} at step {number}; {where}"
+
+
+def _claim(workdir: epath.Path, config: Mapping[str, Any] | None) -> None:
+    """Writes `config.json`, or checks that the one there is the same."""
+    if parallel.is_primary():
+        workdir.mkdir(parents=True, exist_ok=True)
+    parallel.wait_for_all("workdir")
+    if config is None:
+        return
+    config = json.loads(json.dumps(config))
+    path = workdir / "config.json"
+    if path.exists():
+        there = json.loads(path.read_text())
+        differing = [k for k in {**there, **config} if there.get(k) != config.get(k)]
+        if differing:
+            field = differing[0]
+            raise InputError(
+                f"{workdir}: holds a run with {field} = {there.get(field)!r}, not "
+                f"{config.get(field)!r}; name another --workdir or remove that one"
+            )
+    elif parallel.is_primary():
+        part = path.with_name(".config.json.part")
+        part.write_text(json.dumps(config, indent=2) + "\n")
+        part.replace(path)
+    parallel.wait_for_all("config")
+
+
+@contextlib.contextmanager
+def _prefetched(
+    batches: Callable[[int], Any], start: int, stop: int, depth: int = 2
+) -> Iterator[Iterator[Any]]:
+    """Makes the next batches in a thread while the device works."""
+
+    def in_order(pool):
+        queue = collections.deque(
+            pool.submit(batches, step)
+            for step in range(start, min(start + depth, stop))
+        )
+        for step in range(start + depth, stop + depth):
+            batch = queue.popleft().result() if queue else None
+            if batch is None:
+                return
+            if step < stop:
+                queue.append(pool.submit(batches, step))
+            yield batch
+
+    with concurrent.futures.ThreadPoolExecutor(1, "batches") as pool:
+        try:
+            yield in_order(pool)
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextlib.contextmanager
+def _event_files(workdir: epath.Path, wanted: bool):
+    """A function that writes scalars for TensorBoard, or does nothing."""
+    if not (wanted and parallel.is_primary()):
+        yield lambda number, values: None
+        return
+    try:
+        import tensorboardX
+    except ImportError as error:
+        raise InputError(
+            "--tensorboard needs tensorboardX: pip install 'jaxemb[tensorboard]'"
+        ) from error
+    with tensorboardX.SummaryWriter(str(workdir / "tensorboard")) as events:
+
+        def write(number: int, values: Mapping[str, float]) -> None:
+            for name, value in values.items():
+                events.add_scalar(name, value, number)
+
+        yield write
+
+
+class _Trace:
+    """A profiler trace of some of the steps."""
+
+    def __init__(self, workdir: epath.Path, steps: tuple[int, int] | None):
+        self._folder = str(workdir / "profile")
+        self._first, self._last = steps or (0, -1)
+        self._running = False
+
+    def __enter__(self) -> "_Trace":
+        return self
+
+    def __exit__(self, *_) -> None:
+        if self._running:
+            jax.profiler.stop_trace()
+
+    @contextlib.contextmanager
+    def step(self, number: int) -> Iterator[None]:
+        if not self._first <= number <= self._last:
+            yield
+            return
+        if not self._running:
+            jax.profiler.start_trace(self._folder)
+            self._running = True
+        with jax.profiler.StepTraceAnnotation("train", step_num=number):
+            yield
+        if number == self._last:
+            jax.profiler.stop_trace()
+            self._running = False
+
+
+@contextlib.contextmanager
+def _storage_errors(workdir: epath.Path) -> Iterator[None]:
+    """One sentence for a folder that cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            f"{workdir}: cannot write there: {error.strerror or error}"
+        ) from error
+    except ValueError as error:  # how tensorstore reports a full disk
+        for reason in (
+            "No space left on device",
+            "Permission denied",
+            "File too large",
+        ):
+            if reason in str(error) and not isinstance(error, InputError):
+                raise InputError(f"{workdir}: cannot write there: {reason}") from error
+        raise

@@ -1,0 +1,198 @@
+"""One step on many devices: `jit` over a mesh, or `pmap`, in one process or several."""
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import jax
+import numpy as np
+from jax.experimental import multihost_utils
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
+
+from jaxemb import axes
+from jaxemb.errors import InputError
+from jaxemb.train.state import State
+from jaxemb.train.step import Metrics, Step
+
+Mode = Literal["jit", "pmap"]
+
+
+def initialize() -> None:
+    """Joins the other processes of a run, if any; call before any computation.
+
+    On a cluster that jax knows (Cloud TPU, Slurm, Kubernetes …) nothing need be set.
+    Elsewhere `JAX_COORDINATOR_ADDRESS`, `JAX_NUM_PROCESSES` and `JAX_PROCESS_ID` tell
+    who is who, as `scripts/multihost.py` sets them.
+    """
+    if jax.distributed.is_initialized():
+        return
+    if count := os.environ.get("JAX_NUM_PROCESSES"):
+        jax.distributed.initialize(
+            coordinator_address=os.environ["JAX_COORDINATOR_ADDRESS"],
+            num_processes=int(count),
+            process_id=int(os.environ["JAX_PROCESS_ID"]),
+        )
+    elif _on_a_cluster():
+        jax.distributed.initialize()
+
+
+def _on_a_cluster() -> bool:
+    """True where a scheduler has started more than one process of this program."""
+    several = ("SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE")
+    if any(int(os.environ.get(name, "1")) > 1 for name in several):
+        return True
+    return len(os.environ.get("TPU_WORKER_HOSTNAMES", "").split(",")) > 1
+
+
+def make_mesh(devices: Sequence[jax.Device] | None = None) -> Mesh:
+    """All devices, or those given, on the one axis `data`."""
+    devices = jax.devices() if devices is None else devices
+    return jax.make_mesh(
+        (len(devices),), (axes.DATA,), axis_types=(AxisType.Auto,), devices=devices
+    )
+
+
+class DataParallel:
+    """A step over a mesh: the batch is split over its devices, the state is on each.
+
+    Calling it takes a state and this process's part of the batch as numpy arrays.
+    `place` puts a state where the step wants it, and must come first.
+    """
+
+    def __init__(
+        self, step: Step, mesh: Mesh, mode: Mode = "jit", shard_rows: Sequence[str] = ()
+    ):
+        """See `data_parallel`."""
+        if mode == "pmap" and shard_rows:
+            raise InputError("pmap keeps whole tables on every device: use mode 'jit'")
+        self.mesh = mesh
+        self.mode = mode
+        self._step = step
+        self._shard_rows = tuple(shard_rows)
+        self._batch_sharding = NamedSharding(mesh, PartitionSpec(axes.DATA))
+        self._compiled: Callable | None = None
+
+    def place(self, state: State) -> State:
+        """The state on the mesh's devices, in buffers that steps may consume."""
+        shardings = self._state_shardings(state)
+        # A copy through the host: a step donates its state, the caller keeps theirs.
+        return jax.tree.map(_from_host, state, shardings)
+
+    def __call__(self, state: State, batch: Any) -> tuple[State, Metrics]:
+        """One step."""
+        return self._jitted(state)(state, self._place_batch(batch))
+
+    def lower(self, state: State, batch: Any, **options: Any) -> Any:
+        """The step's program before compilation, for its cost or another platform."""
+        traced = self._jitted(state).trace(state, self._place_batch(batch))
+        return traced.lower(**options)
+
+    def _jitted(self, state: State) -> Any:
+        if self._compiled is None:
+            if self.mode == "pmap":
+                self._compiled = jax.pmap(
+                    self._step,
+                    axis_name=axes.DATA,
+                    in_axes=(None, 0),
+                    out_axes=(None, None),
+                    devices=list(self.mesh.devices.flat),
+                    donate_argnums=0,
+                )
+            else:
+                shardings = self._state_shardings(state)
+                everywhere = NamedSharding(self.mesh, PartitionSpec())
+                self._compiled = jax.jit(
+                    self._step,
+                    in_shardings=(shardings, self._batch_sharding),
+                    out_shardings=(shardings, everywhere),
+                    donate_argnums=0,
+                )
+        return self._compiled
+
+    def _place_batch(self, batch: Any) -> Any:
+        local_devices = len(self.mesh.local_devices)
+
+        def place(x):
+            if x.shape[0] % local_devices:
+                raise InputError(
+                    f"a batch of {x.shape[0]} examples cannot be split over "
+                    f"{local_devices} devices: choose a multiple of {local_devices}"
+                )
+            if self.mode == "pmap":
+                return x.reshape(local_devices, -1, *x.shape[1:])
+            return jax.make_array_from_process_local_data(self._batch_sharding, x)
+
+        return jax.tree.map(place, batch)
+
+    def _state_shardings(self, state: State) -> State:
+        def sharding(path, leaf):
+            name = jax.tree_util.keystr(path, simple=True, separator="/")
+            by_rows = np.ndim(leaf) and any(
+                re.search(p, name) for p in self._shard_rows
+            )
+            spec = PartitionSpec(axes.DATA) if by_rows else PartitionSpec()
+            return NamedSharding(self.mesh, spec)
+
+        return jax.tree_util.tree_map_with_path(sharding, state)
+
+
+def data_parallel(
+    step: Step,
+    mesh: Mesh | None = None,
+    *,
+    mode: Mode = "jit",
+    shard_rows: Sequence[str] = (),
+) -> DataParallel:
+    """Compiles a step for every device of a mesh.
+
+    Both modes give the same numbers: `jit` lets the compiler split one program, `pmap`
+    runs the step on each device's examples and averages the gradients.
+
+    Args:
+      step: as `make_step` builds it. One of your own calls `axes.mean_over_devices` on
+        its gradients and metrics, which is what `pmap` needs.
+      mesh: all devices unless given.
+      mode: "jit" or "pmap".
+      shard_rows: patterns of state paths (`params/embed/table`) whose rows are spread
+        over the devices instead of copied to each; for vocabularies that do not fit.
+    """
+    return DataParallel(step, make_mesh() if mesh is None else mesh, mode, shard_rows)
+
+
+def everywhere(function: Callable, mesh: Mesh | None = None) -> Callable:
+    """Compiles `function(variables, batch)` with the batch split over the devices.
+
+    For evaluation: what it returns is whole on every device, and the same in every
+    process if every process passes the same whole batch.
+    """
+    mesh = make_mesh() if mesh is None else mesh
+    split = NamedSharding(mesh, PartitionSpec(axes.DATA))
+    whole = NamedSharding(mesh, PartitionSpec())
+    compiled = jax.jit(function, out_shardings=whole)
+
+
+    def call(variables: Any, batch: Any) -> Any:
+        def place(x):
+            return _from_host(x, whole if x.shape[0] % mesh.size else split)
+
+        return compiled(variables, jax.tree.map(place, batch))
+
+    return call
+
+
+def _from_host(x: Any, sharding: NamedSharding) -> jax.Array:
+    """The array on a mesh, from the whole of it in every process."""
+    x = np.array(x)
+    return jax.make_array_from_callback(x.shape, sharding, lambda index: x[index])
+
+
+def is_primary() -> bool:
+    """True in the one process that writes results."""
+    return jax.process_index() == 0
+
+
+def wait_for_all(name: str) -> None:
+    """Returns once every process has come to the same point."""
+    if jax.process_count() > 1:
+        multihost_utils.sync_global_devices(name)

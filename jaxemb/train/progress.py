@@ -1,0 +1,78 @@
+"""The progress line of a training run."""
+
+import time
+from collections.abc import Mapping
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as RichProgress
+
+_QUIET_SECONDS = 30
+
+
+class Progress:
+    """A bar on a terminal, a line every half minute elsewhere; on standard error."""
+
+    def __init__(self, name: str, start: int, total: int, *, show: bool):
+        """Prepares the bar; entering the context shows it."""
+        self._name = name
+        self._total = total
+        self._console = Console(stderr=True)
+        self._show = show
+        self._bar = RichProgress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=None),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[note]}"),
+            TimeRemainingColumn(),
+            console=self._console,
+            transient=True,
+            disable=not (show and self._console.is_terminal),
+        )
+        self._task = self._bar.add_task(name, total=total, completed=start, note="")
+        self._examples = 0
+        self._step_seconds = 0.0
+        self._last = self._last_line = time.monotonic()
+
+    def __enter__(self) -> "Progress":
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_) -> None:
+        self._bar.stop()
+
+    def saw(self, examples: int) -> None:
+        """Tells how many examples a step has, over all processes."""
+        self._examples = examples
+
+    def advance(self, step: int, values: Mapping[str, float]) -> None:
+        """Shows that a step is done, with its loss."""
+        now = time.monotonic()
+        seconds, self._last = now - self._last, now
+        # A moving mean: the first step compiles, later ones come in bursts.
+        decay = 0.9 if self._step_seconds else 0.0
+        self._step_seconds = decay * self._step_seconds + (1 - decay) * seconds
+        note = f"loss {values.get('loss', float('nan')):.4f} · {self.rate_text}"
+        self._bar.update(self._task, completed=step, note=note)
+        if self._show and not self._console.is_terminal:
+            if now - self._last_line > _QUIET_SECONDS:
+                self._last_line = now
+                self._console.print(f"{self._name}: step {step}/{self._total} · {note}")
+
+    @property
+    def rates(self) -> dict[str, float]:
+        """Seconds a step and examples a second, lately."""
+        seconds = max(self._step_seconds, 1e-9)
+        return {
+            "speed/step_seconds": seconds,
+            "speed/examples": self._examples / seconds,
+        }
+
+    @property
+    def rate_text(self) -> str:
+        """The same, to read."""
+        rates = self.rates
+        return (
+            f"{1e3 * rates['speed/step_seconds']:.1f} ms/step · "
+            f"{rates['speed/examples']:,.0f} examples/s"
+        )

@@ -1,0 +1,34 @@
+"""Flags under which every test runs; set before jax is first imported."""
+
+import os
+
+os.environ["XLA_FLAGS"] = (
+    os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"
+)
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+from jaxtyping import install_import_hook
+
+# Shapes are checked in tests only; the hook must see the modules' first import.
+install_import_hook("jaxemb", "beartype.beartype")
+
+import hypothesis  # noqa: E402
+import jax  # noqa: E402
+import pytest  # noqa: E402
+
+from jaxemb.data import files  # noqa: E402
+
+jax.config.update("jax_numpy_rank_promotion", "raise")
+jax.config.update("jax_compilation_cache_dir", str(files.cache_dir() / "xla"))
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
+
+# Two noisy cores: a slow example is no news, and the same examples run every time.
+hypothesis.settings.register_profile("ci", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("ci")
+
+
+@pytest.fixture
+def mesh():
+    """Eight virtual devices on one data axis."""
+    return jax.make_mesh((8,), ("data",), axis_types=(jax.sharding.AxisType.Auto,))

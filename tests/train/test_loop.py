@@ -1,0 +1,255 @@
+"""Runs that stop, break off and go on."""
+
+import json
+import logging
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxemb import train
+from jaxemb.errors import InputError
+from jaxemb.train import checkpoints
+from tests.train import small
+
+ROOT = pathlib.Path(__file__).parents[2]
+
+
+def fit(workdir, steps=40, **options):
+    options = {
+        "evaluate": small.evaluate,
+        "evaluate_every": 20,
+        "log_every": 7,
+    } | options
+    step = train.data_parallel(small.step(), train.make_mesh(jax.devices()[:1]))
+    batches = options.pop("batches", small.batches())
+    return train.fit(
+        small.state(), step, batches, steps, workdir, progress=False, **options
+    )
+
+
+def assert_same_run(first, second):
+    """Parameters, optimiser and metrics of two runs have the same bits."""
+    for items in ("params", "opt_state", "counters"):
+        left, right = (
+            checkpoints.load_params(w, items=[items]) for w in (first, second)
+        )
+        jax.tree.map(np.testing.assert_array_equal, left, right)
+    metrics = [
+        (pathlib.Path(w) / "metrics.jsonl").read_bytes() for w in (first, second)
+    ]
+    assert metrics[0] == metrics[1]
+
+
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory):
+    workdir = tmp_path_factory.mktemp("unbroken")
+    fit(workdir, save_every=10)
+    return workdir
+
+
+def test_metrics_hold_every_window_once(unbroken):
+    lines = train.read_metrics(unbroken)
+    trained = [line["step"] for line in lines if "train/loss" in line]
+    assert trained == [7, 14, 21, 28, 35, 40]
+    assert [x["step"] for x in lines if "dev/accuracy" in x] == [20, 40]
+    step = jax.jit(small.step())
+    state, losses = small.state(), []
+    for number in range(7):
+        state, metrics = step(state, small.batches()(number))
+        losses.append(float(metrics["loss"]))
+    assert lines[0]["train/loss"] == pytest.approx(np.mean(losses), rel=1e-6)
+
+
+def test_a_broken_off_run_goes_on_to_the_same_bits(unbroken, tmp_path):
+    class Broken(RuntimeError):
+        pass
+
+    def breaking_at(limit):
+        def batches(step):
+            if step >= limit:
+                raise Broken
+            return small.batches()(step)
+
+        return batches
+
+    for limit in (3, 12, 25, 38):
+        with pytest.raises(Broken):
+            fit(tmp_path, batches=breaking_at(limit), save_every=10)
+    fit(tmp_path, save_every=10)
+    assert_same_run(unbroken, tmp_path)
+
+
+def test_a_finished_run_is_left_as_it_is(unbroken):
+    before = (unbroken / "metrics.jsonl").read_bytes()
+    state = fit(unbroken, save_every=10)
+    assert int(state.step) == 40
+    assert (unbroken / "metrics.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize("damage", ["truncate", "remove"])
+def test_a_damaged_checkpoint_falls_back_to_the_one_before(
+    unbroken, tmp_path, damage, caplog
+):
+    fit(tmp_path, save_every=10)
+    params = tmp_path / "checkpoints" / "40" / "params"
+    damaged = [p for p in params.rglob("*") if p.is_file()]
+    for path in damaged:
+        if damage == "truncate":
+            os.truncate(path, path.stat().st_size // 2)
+        else:
+            path.unlink()
+    with caplog.at_level(logging.WARNING, "jaxemb"):
+        fit(tmp_path, save_every=10)
+    assert "checkpoint 40 cannot be read" in caplog.text
+    assert_same_run(unbroken, tmp_path)
+
+
+def test_a_checkpoint_of_another_model_is_named_and_kept(tmp_path):
+    fit(tmp_path, 2)
+    other = small.state()
+    other.params["classify"]["kernel"] = jnp.zeros([3, 2])
+    saved = checkpoints.Checkpoints(tmp_path / "checkpoints", keep=2)
+    with pytest.raises(InputError, match=r"classify/kernel is \(8, 2\), not \(3, 2\)"):
+        saved.restore(other)
+    assert (tmp_path / "checkpoints" / "2").is_dir()
+
+
+def test_a_loss_that_is_not_finite_stops_the_run(tmp_path):
+    def loss_fn(variables, batch, key):
+        loss, _ = small.loss_fn(variables, batch, key)
+        return loss * jnp.sqrt(jnp.max(batch["fuse"])), {}
+
+    def batches(step):
+        fuse = np.full(16, -1.0 if step == 4 else 1.0, np.float32)
+        return small.batches()(step) | {"fuse": fuse}
+
+    with pytest.raises(train.Diverged, match="nan at step 5; most in embed/embedding"):
+        train.fit(
+            small.state(),
+            train.make_step(loss_fn, small.TX),
+            batches,
+            20,
+            tmp_path,
+            progress=False,
+        )
+
+
+def test_another_config_does_not_go_on(tmp_path):
+    fit(tmp_path, 2, config={"dim": 3, "rate": 0.5})
+    fit(tmp_path, 2, config={"dim": 3, "rate": 0.5})
+    with pytest.raises(InputError, match="holds a run with rate = 0.5, not 0.25"):
+        fit(tmp_path, 2, config={"dim": 3, "rate": 0.25})
+    assert json.loads((tmp_path / "config.json").read_text())["dim"] == 3
+    assert train.load_config(tmp_path) == {"dim": 3, "rate": 0.5}
+
+
+def test_the_best_parameters_are_kept(tmp_path):
+    scores = iter([0.1, 0.7, 0.3, 0.7])
+    fit(
+        tmp_path,
+        8,
+        evaluate=lambda state: {"dev/score": next(scores)},
+        evaluate_every=2,
+        keep_best="dev/score",
+    )
+    assert [p.name for p in (tmp_path / "best").iterdir() if p.is_dir()] == ["4"]
+    step = jax.jit(small.step())
+    state = small.state()
+    for number in range(4):
+        state, _ = step(state, small.batches()(number))
+    best = train.load_params(tmp_path / "best")["params"]
+    jax.tree.map(
+        lambda a, b: np.testing.assert_allclose(a, b, atol=1e-6), best, state.params
+    )
+
+
+def test_event_files_and_profile_are_written(tmp_path):
+    fit(tmp_path, 6, tensorboard=True, profile=(3, 4))
+    assert list((tmp_path / "tensorboard").glob("events*"))
+    assert list((tmp_path / "profile").rglob("*.xplane.pb"))
+
+
+def test_an_unwritable_workdir_is_one_sentence(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="file/run: cannot write there: Not a dir"):
+        fit(tmp_path / "file" / "run", 2)
+
+
+def start(workdir, steps, *arguments):
+    command = [sys.executable, "-m", "tests.train.worker", str(workdir), str(steps)]
+    environment = {**os.environ, "XLA_FLAGS": ""}
+    return subprocess.Popen(
+        [*command, *map(str, arguments)],
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def finish(workdir, steps):
+    process = start(workdir, steps)
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode == 0, output
+    assert f"done {steps}" in output
+
+
+def progress_of(workdir):
+    """Steps that have reached the disk, by a cheap look from outside."""
+    steps = [int(p.name) for p in workdir.glob("checkpoints/*") if p.name.isdigit()]
+    return max(steps, default=0)
+
+
+def killed_again_and_again(workdir, steps, kills, generator):
+    """Kills at random moments between starting up and the end."""
+    killed = 0
+    while killed < kills:
+        before = progress_of(workdir)
+        process = start(workdir, steps)
+        # Half of the kills hit start-up or resuming, half the middle of the training.
+        if generator.random() < 0.5:
+            time.sleep(generator.uniform(0.5, 4))
+        else:
+            while progress_of(workdir) == before and process.poll() is None:
+                time.sleep(0.005)
+            time.sleep(generator.uniform(0, 0.3))
+        process.kill()
+        process.communicate()
+        if process.returncode == -signal.SIGKILL:
+            killed += 1
+        elif progress_of(workdir) == steps:
+            break
+    return killed
+
+
+@pytest.mark.parametrize("kills", [2, pytest.param(20, marks=pytest.mark.slow)])
+def test_killed_at_any_moment_a_run_ends_with_the_same_bits(tmp_path, kills):
+    steps = 120 * kills
+    finish(tmp_path / "unbroken", steps)
+    generator = np.random.default_rng()
+    killed = killed_again_and_again(tmp_path / "killed", steps, kills, generator)
+    assert killed >= kills // 2
+    finish(tmp_path / "killed", steps)
+    assert_same_run(tmp_path / "unbroken", tmp_path / "killed")
+
+
+def test_sigterm_saves_and_leaves_even_from_an_evaluation(tmp_path):
+    process = start(tmp_path / "stopped", 40, 60)
+    assert "evaluating" in process.stdout.readline()
+    process.send_signal(signal.SIGTERM)
+    output, _ = process.communicate(timeout=20)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert "stopped by SIGTERM at step 20" in output
+    assert progress_of(tmp_path / "stopped") == 20
+    finish(tmp_path / "stopped", 40)
+    finish(tmp_path / "unbroken", 40)
+    assert_same_run(tmp_path / "unbroken", tmp_path / "stopped")

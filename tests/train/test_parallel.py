@@ -1,0 +1,109 @@
+"""One device, eight devices and two processes give the same numbers."""
+
+import re
+
+import jax
+import numpy as np
+import pytest
+from jax.sharding import NamedSharding, PartitionSpec
+
+from jaxemb import train
+from jaxemb.errors import InputError
+from tests.train import small
+
+
+def run(mesh, mode="jit", steps=10, **options):
+    step = train.data_parallel(small.step(), mesh, mode=mode, **options)
+    state, batches = step.place(small.state()), small.batches()
+    losses = []
+    for number in range(steps):
+        state, metrics = step(state, batches(number))
+        losses.append(float(jax.block_until_ready(metrics["loss"])))
+    return jax.device_get(state), losses
+
+
+@pytest.fixture(scope="module")
+def alone():
+    return run(train.make_mesh(jax.devices()[:1]))
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"mode": "pmap"}, {"shard_rows": ["classify/kernel"]}]
+)
+def test_eight_devices_equal_one(mesh, alone, options):
+    state, losses = run(mesh, **options)
+    jax.tree.map(
+        lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5, rtol=0),
+        state.params,
+        alone[0].params,
+    )
+    np.testing.assert_allclose(losses, alone[1], atol=1e-5, rtol=0)
+
+
+def test_rows_are_spread_over_the_devices(mesh):
+    step = train.data_parallel(small.step(), mesh, shard_rows=["classify/kernel"])
+    state, _ = step(step.place(small.state()), small.batches()(0))
+    kernel = state.params["classify"]["kernel"]
+    assert {s.data.shape for s in kernel.addressable_shards} == {(1, 2)}
+    moment = state.opt_state[0].mu["classify"]["kernel"]
+    assert {s.data.shape for s in moment.addressable_shards} == {(1, 2)}
+
+
+def test_a_state_that_was_placed_is_not_consumed(mesh):
+    step = train.data_parallel(small.step(), mesh)
+    state = small.state()
+    step(step.place(state), small.batches()(0))
+    assert np.isfinite(np.asarray(state.params["classify"]["kernel"])).all()
+
+
+def test_a_batch_that_cannot_be_split_is_named(mesh):
+    step = train.data_parallel(small.step(), mesh)
+    with pytest.raises(InputError, match="12 examples cannot be split over 8 devices"):
+        step(step.place(small.state()), small.batches(12)(0))
+
+
+@pytest.mark.parametrize("platform", ["tpu", "cuda"])
+def test_the_step_lowers_for_accelerators(platform):
+    step = train.data_parallel(small.step(), train.make_mesh(jax.devices()[:1]))
+    lowered = step.lower(
+        step.place(small.state()), small.batches()(0), lowering_platforms=(platform,)
+    )
+    assert "stablehlo.dot_general" in lowered.as_text()
+
+
+def collectives(text):
+    """Every collective of a compiled program: its kind and the shapes it moves."""
+    kinds = "all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute"
+    for line in text.splitlines():
+        if found := re.search(rf"= (.*?) ({kinds})(-start)?\(", line):
+            shapes = re.findall(r"[a-z0-9]+\[([\d,]*)\]", found[1])
+            yield found[2], [tuple(map(int, s.split(","))) if s else () for s in shapes]
+
+
+def test_only_gradients_and_metrics_travel(mesh):
+    step = train.data_parallel(small.step(), mesh)
+    state = step.place(small.state())
+    compiled = step.lower(state, small.batches()(0)).compile()
+    # The compiler may transpose a gradient, hence sorted shapes.
+    gradients = sorted(sorted(leaf.shape) for leaf in jax.tree.leaves(state.params))
+    found = list(collectives(compiled.as_text()))
+    assert {kind for kind, _ in found} == {"all-reduce"}
+    moved = sorted(sorted(shape) for _, shapes in found for shape in shapes)
+    assert [shape for shape in moved if shape] == gradients
+    assert len([shape for shape in moved if not shape]) <= 2  # loss and accuracy
+
+
+def test_flops_fall_with_the_number_of_devices():
+    def flops(count):
+        mesh = train.make_mesh(jax.devices()[:count])
+        split = NamedSharding(mesh, PartitionSpec("data"))
+        whole = NamedSharding(mesh, PartitionSpec())
+        gradient = jax.jit(
+            jax.grad(lambda v, b: small.loss_fn(v, b, jax.random.key(0))[0]),
+            in_shardings=(whole, split),
+            out_shardings=whole,
+        )
+        lowered = gradient.lower(small.state().variables, small.batches(256)(0))
+        return lowered.compile().cost_analysis()["flops"]
+
+    assert 0.9 < 8 * flops(8) / flops(1) < 1.1

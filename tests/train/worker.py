@@ -1,0 +1,53 @@
+"""Trains the small model; started, killed and started again by tests.
+
+usage: worker.py WORKDIR STEPS [SECONDS_PER_EVALUATION]
+"""
+
+import os
+import sys
+import time
+import warnings
+
+warnings.simplefilter("error")
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+import jax
+
+from jaxemb import train
+from jaxemb.data import files
+from tests.train import small
+
+
+def main(workdir, steps, seconds=0.0):
+    train.initialize()
+    cache = str(files.cache_dir() / "xla")
+    jax.config.update("jax_compilation_cache_dir", cache)
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    count, index = jax.process_count(), jax.process_index()
+
+    def evaluate(state):
+        print("evaluating", flush=True)
+        time.sleep(seconds)
+        return small.evaluate(state) if count == 1 else {"dev/constant": 1.0}
+
+    try:
+        state = train.fit(
+            small.state(),
+            small.step(),
+            small.batches(process_index=index, process_count=count),
+            steps,
+            workdir,
+            evaluate=evaluate,
+            evaluate_every=20,
+            log_every=7,
+            save_every=15,
+            progress=False,
+        )
+    except train.Preempted as stop:
+        print(stop, flush=True)
+        raise
+    print("done", int(jax.device_get(state.step)), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), *map(float, sys.argv[3:]))
