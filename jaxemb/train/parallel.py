@@ -81,7 +81,10 @@ class DataParallel:
 
     def __call__(self, state: State, batch: Any) -> tuple[State, Metrics]:
         """One step."""
-        return self._jitted(state)(state, self._place_batch(batch))
+        state, metrics = self._jitted(state)(state, self._place_batch(batch))
+        if self.mode == "pmap" and jax.process_count() > 1:
+            state = jax.tree.map(self._across_processes, state)
+        return state, metrics
 
     def lower(self, state: State, batch: Any, **options: Any) -> Any:
         """The step's program before compilation, for its cost or another platform."""
@@ -124,6 +127,12 @@ class DataParallel:
             return jax.make_array_from_process_local_data(self._batch_sharding, x)
 
         return jax.tree.map(place, batch)
+
+    def _across_processes(self, leaf: jax.Array) -> jax.Array:
+        """What pmap returns on this process's devices, as one array on all of them."""
+        everywhere = NamedSharding(self.mesh, PartitionSpec())
+        shards = [shard.data for shard in leaf.addressable_shards]
+        return jax.make_array_from_single_device_arrays(leaf.shape, everywhere, shards)
 
     def _state_shardings(self, state: State) -> State:
         def sharding(path, leaf):

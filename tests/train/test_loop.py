@@ -243,7 +243,7 @@ def test_killed_at_any_moment_a_run_ends_with_the_same_bits(tmp_path, kills):
 
 
 def test_sigterm_saves_and_leaves_even_from_an_evaluation(tmp_path):
-    process = start(tmp_path / "stopped", 40, 60)
+    process = start(tmp_path / "stopped", 40, "jit", 60)
     assert "evaluating" in process.stdout.readline()
     process.send_signal(signal.SIGTERM)
     output, _ = process.communicate(timeout=20)

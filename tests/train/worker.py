@@ -1,6 +1,6 @@
 """Trains the small model; started, killed and started again by tests.
 
-usage: worker.py WORKDIR STEPS [SECONDS_PER_EVALUATION]
+usage: worker.py WORKDIR STEPS [jit|pmap [SECONDS_PER_EVALUATION]]
 """
 
 import os
@@ -18,7 +18,7 @@ from jaxemb.data import files
 from tests.train import small
 
 
-def main(workdir, steps, seconds=0.0):
+def main(workdir, steps, mode="jit", seconds=0.0):
     train.initialize()
     cache = str(files.cache_dir() / "xla")
     jax.config.update("jax_compilation_cache_dir", cache)
@@ -27,13 +27,13 @@ def main(workdir, steps, seconds=0.0):
 
     def evaluate(state):
         print("evaluating", flush=True)
-        time.sleep(seconds)
-        return small.evaluate(state) if count == 1 else {"dev/constant": 1.0}
+        time.sleep(float(seconds))
+        return small.evaluate(state)
 
     try:
         state = train.fit(
             small.state(),
-            small.step(),
+            train.data_parallel(small.step(), mode=mode),
             small.batches(process_index=index, process_count=count),
             steps,
             workdir,
@@ -50,4 +50,4 @@ def main(workdir, steps, seconds=0.0):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), *map(float, sys.argv[3:]))
+    main(sys.argv[1], int(sys.argv[2]), *sys.argv[3:])
