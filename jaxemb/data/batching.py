@@ -60,14 +60,29 @@ Columns = Mapping[str, np.ndarray | Ragged]
 def length_buckets(
     lengths: np.ndarray, count: int, multiple: int = 8
 ) -> tuple[int, ...]:
-    """At most `count` padded lengths that hold about equally many sequences each.
+    """The padded lengths, at most `count`, that need the least padding in all.
 
     Each is a multiple of `multiple`, as accelerators tile; the last fits the longest.
     """
-    shares = np.linspace(0, 1, count + 1)[1:]
-    wanted = np.quantile(lengths, shares, method="higher")
-    rounded = np.maximum(multiple, -(-wanted // multiple) * multiple)
-    return tuple(int(length) for length in np.unique(rounded))
+    rounded = np.maximum(multiple, -(-np.asarray(lengths) // multiple) * multiple)
+    sizes, numbers = np.unique(rounded, return_counts=True)
+    held = np.concatenate([[0], np.cumsum(numbers)])  # sequences below each size
+    # cost[j]: the least total length of the sequences up to size j, in so many buckets.
+    cost = np.where(np.arange(len(sizes) + 1) == 0, 0.0, np.inf)
+    choices = []
+    for _ in range(count):
+        # One more bucket, of the size of column j, after the sizes up to row i.
+        padded = cost[:, None] + sizes[None] * (held[None, 1:] - held[:, None])
+        padded[held[:, None] > held[None, 1:]] = np.inf
+        choices.append(padded.argmin(axis=0))
+        cost = np.concatenate([[0.0], padded.min(axis=0)])
+    buckets, end = [], len(sizes)
+    for choice in reversed(choices):
+        if end == 0:
+            break
+        buckets.append(int(sizes[end - 1]))
+        end = int(choice[end - 1])
+    return tuple(sorted(set(buckets)))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -97,7 +112,7 @@ class Shuffled:
                 f"a batch of {self.batch_size} examples cannot be split over "
                 f"{self.process_count} processes"
             )
-        _check_buckets(self.buckets, self.num_lengths)
+        _check_buckets(self.buckets, self.lengths)
 
     @property
     def num_examples(self) -> int:
@@ -110,15 +125,13 @@ class Shuffled:
         return -(-self.num_examples // self.batch_size)
 
     @functools.cached_property
-    def num_lengths(self) -> np.ndarray:
+    def lengths(self) -> np.ndarray:
         """The longest ragged entry of each example."""
         return _lengths(self.columns)
 
     @functools.cached_property
     def _bucket_of(self) -> np.ndarray:
-        return np.searchsorted(
-            _or_longest(self.buckets, self.num_lengths), self.num_lengths
-        )
+        return np.searchsorted(_or_longest(self.buckets, self.lengths), self.lengths)
 
     @functools.lru_cache(maxsize=2)  # noqa: B019 (a plan lives as long as its run)
     def _epoch(self, epoch: int) -> np.ndarray:
@@ -134,9 +147,7 @@ class Shuffled:
         """The batch of a step, this process's part of it."""
         epoch, place = divmod(step, self.steps_per_epoch)
         rows = self._epoch(epoch)[place]
-        length = _or_longest(self.buckets, self.num_lengths)[
-            self._bucket_of[rows].max()
-        ]
+        length = _or_longest(self.buckets, self.lengths)[self._bucket_of[rows].max()]
         local = self.batch_size // self.process_count
         rows = rows[self.process_index * local :][:local]
         return _gather(self.columns, rows, length)

@@ -3,11 +3,11 @@
 import bz2
 import contextlib
 import gzip
-import io
 import lzma
 import os
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -18,6 +18,8 @@ from jaxemb.errors import InputError
 Location = str | os.PathLike[str] | zipfile.Path
 
 _DECOMPRESS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+# Damaged bz2 and gzip data raise OSError too, which then has no number.
+_DAMAGED = (EOFError, lzma.LZMAError, zipfile.BadZipFile, zlib.error)
 
 
 def cache_dir() -> Path:
@@ -41,14 +43,18 @@ def resolve(path: Location) -> Path | zipfile.Path:
             if not zipfile.is_zipfile(parent) or parent.suffix == ".npz":
                 break
             inner = path.relative_to(parent).as_posix()
+            try:
+                archive = zipfile.ZipFile(parent)
+            except zipfile.BadZipFile as error:
+                raise InputError(f"{parent}: damaged zip ({error})") from error
             if inner != ".":
-                return zipfile.Path(parent, inner)
-            names = [n for n in zipfile.ZipFile(parent).namelist() if n[-1] != "/"]
+                return zipfile.Path(archive, inner)
+            names = [n for n in archive.namelist() if n[-1] != "/"]
             if len(names) != 1:
                 raise InputError(
                     f"{path}: holds {len(names)} files; name one as {path}/MEMBER"
                 )
-            return zipfile.Path(parent, names[0])
+            return zipfile.Path(archive, names[0])
     return path
 
 
@@ -61,19 +67,33 @@ def open_bytes(path: Location) -> Iterator[BinaryIO]:
     """
     place = resolve(path)
     decompress = _DECOMPRESS.get(Path(place.name).suffix)
-    try:
-        with contextlib.ExitStack() as stack:
-            raw = cast(BinaryIO, stack.enter_context(place.open("rb")))
-            stream = raw
+    with contextlib.ExitStack() as stack:
+        try:
+            stream = cast(BinaryIO, stack.enter_context(place.open("rb")))
             if decompress is not None:
-                stream = stack.enter_context(cast(BinaryIO, decompress(raw, "rb")))
+                stream = stack.enter_context(cast(BinaryIO, decompress(stream, "rb")))
+        except FileNotFoundError as error:
+            raise InputError(f"{place}: no such file") from error
+        except IsADirectoryError as error:
+            raise InputError(f"{place}: expected a file, found a folder") from error
+        except OSError as error:
+            reason = error.strerror or error
+            raise InputError(f"{place}: cannot be read ({reason})") from error
+        # A zip's way of refusing encrypted members and methods it does not know.
+        except (RuntimeError, NotImplementedError) as error:
+            raise InputError(f"{place}: cannot be read ({error})") from error
+        try:
             yield stream
-    except FileNotFoundError as error:
-        raise InputError(f"{place}: no such file") from error
-    except IsADirectoryError as error:
-        raise InputError(f"{place}: expected a file, found a folder") from error
-    except (EOFError, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile) as error:
-        raise InputError(f"{place}: damaged or truncated archive ({error})") from error
+        except _DAMAGED as error:
+            raise InputError(
+                f"{place}: damaged or truncated archive ({error})"
+            ) from error
+        except OSError as error:
+            if error.errno is not None:  # not of the archive
+                raise
+            raise InputError(
+                f"{place}: damaged or truncated archive ({error})"
+            ) from error
 
 
 def open_text(path: Location) -> contextlib.AbstractContextManager[Iterator[str]]:
@@ -87,7 +107,7 @@ def read_lines(path: Location):
     Only these end a line: the other Unicode separators occur inside real words.
     """
     with open_bytes(path) as stream:
-        for number, line in enumerate(io.BufferedReader(cast(io.RawIOBase, stream)), 1):
+        for number, line in enumerate(stream, 1):
             try:
                 yield line.decode("utf-8").removesuffix("\n").removesuffix("\r")
             except UnicodeDecodeError as error:

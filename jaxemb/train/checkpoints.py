@@ -20,7 +20,11 @@ _LOG = logging.getLogger(__name__)
 
 
 class Checkpoints:
-    """The checkpoints of one run: `<folder>/<step>/{params,frozen,opt_state,…}`."""
+    """The checkpoints of one run: `<folder>/<step>/<part>`.
+
+    A part is a collection of the model's variables, `params` first, or one of
+    `opt_state`, `counters` (step and key), `loop` and `config`.
+    """
 
     def __init__(self, folder: epath.PathLike, *, keep: int):
         """Opens or creates the folder.
@@ -46,17 +50,12 @@ class Checkpoints:
           config: of the run, as JSON, so that a checkpoint explains itself.
         """
         step = int(np.ravel(jax.device_get(state.step))[0])
-        trees = {
-            "params": state.params,
-            "frozen": state.frozen,
-            "opt_state": state.opt_state,
-            "counters": {"step": state.step, "key": state.key},
-        }
+        trees = _parts(state)
         items = {
-            n: ocp.args.StandardSave(t) for n, t in trees.items() if _has_leaves(t)
+            **{name: ocp.args.StandardSave(tree) for name, tree in trees.items()},
+            "loop": ocp.args.JsonSave(dict(loop)),
+            "config": ocp.args.JsonSave(dict(config)),
         }
-        for name, tree in {"loop": loop, "config": config}.items():
-            items[name] = ocp.args.JsonSave(dict(tree))
         if step in self._manager.all_steps():
             return
         self._manager.save(step, args=ocp.args.Composite(**items), force=True)
@@ -85,25 +84,22 @@ class Checkpoints:
         return None
 
     def _restore_step(self, step: int, like: State) -> tuple[State, dict[str, Any]]:
-        trees = {
-            "params": like.params,
-            "frozen": like.frozen,
-            "opt_state": like.opt_state,
-            "counters": {"step": like.step, "key": like.key},
-        }
         items = {
             name: ocp.args.StandardRestore(
                 jax.tree.map(ocp.utils.to_shape_dtype_struct, tree)
             )
-            for name, tree in trees.items()
-            if _has_leaves(tree)
+            for name, tree in _parts(like).items()
         }
         restored = self._manager.restore(
             step, args=ocp.args.Composite(loop=ocp.args.JsonRestore(), **items)
         )
-        trees |= {name: restored[name] for name in items}
-        counters = trees.pop("counters")
-        return State(**trees, **counters), restored["loop"]
+        frozen = {name: restored.get(name, tree) for name, tree in like.frozen.items()}
+        return State(
+            **restored["counters"],
+            params=restored.get("params", like.params),
+            opt_state=restored.get("opt_state", like.opt_state),
+            frozen=frozen,
+        ), restored["loop"]
 
     def _raise_if_other_model(self, step: int, like: State) -> None:
         """Tells a checkpoint of another model from a damaged one; removes nothing."""
@@ -156,14 +152,17 @@ def find(path: epath.PathLike, step: int | None = None) -> epath.Path:
 def load_params(
     path: epath.PathLike,
     step: int | None = None,
-    items: Sequence[str] = ("params", "frozen"),
+    parts: Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """Reads a checkpoint on one device, whatever mesh wrote it and without its code.
+
+    What it returns is the argument of the model's `apply`:
+    `model.apply(load_params("runs/mine"), …)`.
 
     Args:
       path: a run's folder, a folder of checkpoints, or one checkpoint.
       step: the newest unless given.
-      items: which parts; those that the checkpoint lacks are left out.
+      parts: the model's variables, `params` and any other collection, unless given.
 
     Returns:
       Part to nested dicts of numpy arrays.
@@ -172,9 +171,7 @@ def load_params(
     here = jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
     loaded = {}
     with ocp.StandardCheckpointer() as checkpointer:
-        for item in items:
-            if not (folder / item).is_dir():
-                continue
+        for item in _variables(folder) if parts is None else parts:
             try:
                 target = jax.tree.map(
                     lambda leaf: jax.ShapeDtypeStruct(
@@ -208,6 +205,24 @@ def runs_below(path: epath.PathLike) -> Iterator[epath.Path]:
             yield from runs_below(child)
 
 
+def _parts(state: State) -> dict[str, Any]:
+    """What is saved of a state, by name; orbax refuses trees without arrays."""
+    trees = {
+        **state.frozen,
+        "params": state.params,
+        "opt_state": state.opt_state,
+        "counters": {"step": state.step, "key": state.key},
+    }
+    return {name: tree for name, tree in trees.items() if jax.tree.leaves(tree)}
+
+
+def _variables(folder: epath.Path) -> list[str]:
+    """The collections of a model's variables in one checkpoint, `params` first."""
+    others = ("params", "opt_state", "counters", "loop", "config")
+    names = [p.name for p in _children(folder) if p.is_dir() and p.name not in others]
+    return ["params", *names]
+
+
 def _metadata(folder: epath.Path) -> Any:
     with ocp.StandardCheckpointer() as checkpointer:
         return checkpointer.metadata(folder.absolute()).item_metadata.tree
@@ -223,10 +238,6 @@ def _shapes(tree: Any) -> dict[str, tuple[int, ...]]:
 
 def _children(folder: epath.Path) -> list[epath.Path]:
     return sorted(folder.iterdir()) if folder.is_dir() else []
-
-
-def _has_leaves(tree: Any) -> bool:
-    return bool(jax.tree.leaves(tree))
 
 
 def _first_line(error: Exception) -> str:

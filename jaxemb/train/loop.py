@@ -3,6 +3,7 @@
 import collections
 import concurrent.futures
 import contextlib
+import dataclasses
 import json
 import logging
 import math
@@ -234,7 +235,7 @@ def _batch_size(batch: Any) -> int:
 
 def _save_best(workdir: epath.Path, state: State, config: Mapping[str, Any]) -> None:
     best = checkpoints_lib.Checkpoints(workdir / checkpoints_lib.BEST, keep=1)
-    best.save(state.replace(opt_state=()), {}, config)
+    best.save(dataclasses.replace(state, opt_state=()), {}, config)
     best.close()
 
 
@@ -268,20 +269,20 @@ def _claim(workdir: epath.Path, config: Mapping[str, Any] | None) -> None:
     parallel.wait_for_all("workdir")
     if config is None:
         return
-    config = json.loads(json.dumps(config))
+    here: dict[str, Any] = json.loads(json.dumps(config))
     path = workdir / "config.json"
     if path.exists():
         there = json.loads(path.read_text())
-        differing = [k for k in {**there, **config} if there.get(k) != config.get(k)]
+        differing = [k for k in {**there, **here} if there.get(k) != here.get(k)]
         if differing:
             field = differing[0]
             raise InputError(
                 f"{workdir}: holds a run with {field} = {there.get(field)!r}, not "
-                f"{config.get(field)!r}; name another --workdir or remove that one"
+                f"{here.get(field)!r}; name another --workdir or remove that one"
             )
     elif parallel.is_primary():
         part = path.with_name(".config.json.part")
-        part.write_text(json.dumps(config, indent=2) + "\n")
+        part.write_text(json.dumps(here, indent=2) + "\n")
         part.replace(path)
     parallel.wait_for_all("config")
 

@@ -6,6 +6,8 @@ from typing import Any
 
 from etils import epath
 
+from jaxemb.errors import InputError
+
 FILE = "metrics.jsonl"
 
 
@@ -15,10 +17,16 @@ def read_metrics(workdir: epath.PathLike) -> list[dict[str, Any]]:
     if not path.exists():
         return []
     lines = []
-    for line in path.read_text().splitlines(keepends=True):
+    for number, line in enumerate(path.read_text().splitlines(keepends=True), 1):
         if not line.endswith("\n"):
             break
-        lines.append(json.loads(line))
+        try:
+            lines.append(json.loads(line))
+            whole = isinstance(lines[-1]["step"], int)
+        except (ValueError, TypeError, KeyError):
+            whole = False
+        if not whole:
+            raise InputError.at(path, number, "expected a JSON object with a step")
     return lines
 
 

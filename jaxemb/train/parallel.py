@@ -45,7 +45,7 @@ def _on_a_cluster() -> bool:
     return len(os.environ.get("TPU_WORKER_HOSTNAMES", "").split(",")) > 1
 
 
-def make_mesh(devices: Sequence[jax.Device] | None = None) -> Mesh:
+def make_mesh(devices: Sequence[Any] | None = None) -> Mesh:
     """All devices, or those given, on the one axis `data`."""
     devices = jax.devices() if devices is None else devices
     return jax.make_mesh(
@@ -169,25 +169,31 @@ def data_parallel(
     return DataParallel(step, make_mesh() if mesh is None else mesh, mode, shard_rows)
 
 
-def everywhere(function: Callable, mesh: Mesh | None = None) -> Callable:
-    """Compiles `function(variables, batch)` with the batch split over the devices.
+def everywhere(function: Callable) -> Callable:
+    """Compiles `function(variables, batch)` for the devices that the variables are on.
 
-    For evaluation: what it returns is whole on every device, and the same in every
-    process if every process passes the same whole batch.
+    For evaluation: the batch, whole and the same in every process, is split over the
+    devices; what is returned is whole on every device.
     """
-    mesh = make_mesh() if mesh is None else mesh
-    split = NamedSharding(mesh, PartitionSpec(axes.DATA))
-    whole = NamedSharding(mesh, PartitionSpec())
-    compiled = jax.jit(function, out_shardings=whole)
-
+    compiled = jax.jit(function)
 
     def call(variables: Any, batch: Any) -> Any:
+        mesh = _mesh_of(variables)
+
         def place(x):
-            return _from_host(x, whole if x.shape[0] % mesh.size else split)
+            spec = (
+                PartitionSpec() if x.shape[0] % mesh.size else PartitionSpec(axes.DATA)
+            )
+            return _from_host(x, NamedSharding(mesh, spec))
 
         return compiled(variables, jax.tree.map(place, batch))
 
     return call
+
+
+def _mesh_of(tree: Any) -> Mesh:
+    devices = jax.tree.leaves(tree)[0].sharding.device_set
+    return make_mesh(sorted(devices, key=lambda device: device.id))
 
 
 def _from_host(x: Any, sharding: NamedSharding) -> jax.Array:

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from flax import struct
 import jax
 import jax.numpy as jnp
 import optax
+from flax import struct
 
 
 @struct.dataclass

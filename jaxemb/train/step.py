@@ -1,5 +1,6 @@
 """One gradient step as a pure function of state and batch."""
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -41,10 +42,10 @@ def make_step(
         grads, metrics = axes.mean_over_devices((grads, metrics))
         updates, opt_state = tx.update(grads, state.opt_state, state.params)
         params = optax.apply_updates(state.params, updates)
-        return (
-            state.replace(step=state.step + 1, params=params, opt_state=opt_state),
-            metrics,
+        new = dataclasses.replace(
+            state, step=state.step + 1, params=params, opt_state=opt_state
         )
+        return new, metrics
 
     return step
 

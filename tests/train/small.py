@@ -6,7 +6,6 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-
 from jaxemb import train
 from jaxemb.data import batching
 from jaxemb.nn.dropout import Dropout

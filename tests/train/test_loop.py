@@ -39,7 +39,7 @@ def assert_same_run(first, second):
     """Parameters, optimiser and metrics of two runs have the same bits."""
     for items in ("params", "opt_state", "counters"):
         left, right = (
-            checkpoints.load_params(w, items=[items]) for w in (first, second)
+            checkpoints.load_params(w, parts=[items]) for w in (first, second)
         )
         jax.tree.map(np.testing.assert_array_equal, left, right)
     metrics = [

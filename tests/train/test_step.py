@@ -13,8 +13,9 @@ def test_step_is_the_gradient_step_written_out():
     state, batch = small.state(), small.batches()(0)
     new, metrics = small.step()(state, batch)
     key = jax.random.fold_in(jax.random.wrap_key_data(state.key), 0)
-    loss = lambda params: small.loss_fn({"params": params}, batch, key)[0]
-    value, grads = jax.value_and_grad(loss)(state.params)
+    value, grads = jax.value_and_grad(
+        lambda params: small.loss_fn({"params": params}, batch, key)[0]
+    )(state.params)
     updates, _ = small.TX.update(grads, small.TX.init(state.params), state.params)
     expected = optax.apply_updates(state.params, updates)
     jax.tree.map(np.testing.assert_array_equal, new.params, expected)

@@ -3,13 +3,8 @@
 usage: worker.py WORKDIR STEPS [jit|pmap [SECONDS_PER_EVALUATION]]
 """
 
-import os
 import sys
 import time
-import warnings
-
-warnings.simplefilter("error")
-os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 import jax
 

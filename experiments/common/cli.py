@@ -1,0 +1,83 @@
+"""What every experiment's command line shares."""
+
+import dataclasses
+import logging
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+import tyro
+
+from jaxemb.errors import InputError
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Run:
+    """How a run is carried out; nothing here changes what it computes."""
+
+    workdir: str | None = None
+    """Folder of the run, local or gs://; runs/<paper>/<preset> unless given. A run that
+    was stopped goes on from there."""
+    parallel: Literal["jit", "pmap"] = "jit"
+    """How a step is spread over the devices; both give the same numbers."""
+    tensorboard: bool = False
+    """Write TensorBoard event files beside metrics.jsonl."""
+    profile: str | None = None
+    """FIRST:LAST, the steps of which a jax.profiler trace is written."""
+    progress: bool = True
+    """Show a progress bar."""
+
+    @property
+    def profile_steps(self) -> tuple[int, int] | None:
+        """The first and last step to trace."""
+        if self.profile is None:
+            return None
+        first, colon, last = self.profile.partition(":")
+        if not (colon and first.isdigit() and last.isdigit()):
+            raise InputError(f"--profile {self.profile}: expected FIRST:LAST, as 10:20")
+        return int(first), int(last)
+
+    @property
+    def fit_options(self) -> dict[str, Any]:
+        """The part of these options that `train.fit` takes."""
+        return {
+            "tensorboard": self.tensorboard,
+            "profile": self.profile_steps,
+            "progress": self.progress,
+        }
+
+
+Presets = Mapping[str, tuple[str, Any]]  # name to a line about it and its config
+
+
+def parse(slug: str, presets: Presets, arguments: list[str] | None = None) -> Any:
+    """The config that `PRESET [--field value …]` names."""
+    return tyro.extras.overridable_config_cli(
+        presets,
+        prog=f"python -m experiments.{slug}",
+        args=arguments,
+    )
+
+
+def main(slug: str, run: Callable[[Any], Any], presets: Presets) -> None:
+    """Runs what the command line asks for; a user's mistake is one sentence."""
+    config = parse(slug, presets)
+    from jaxemb import train  # after parsing, so that --help answers at once
+    from jaxemb.train import runtime
+
+    logging.basicConfig(format="%(message)s")
+    logging.getLogger("jaxemb").setLevel(logging.INFO)
+    runtime.quiet_libraries()
+    try:
+        train.initialize()
+        train.enable_compilation_cache()
+        run(config)
+    except InputError as error:
+        print(f"{slug}: {error}", file=sys.stderr)
+        sys.exit(2)
+    except train.Diverged as error:
+        print(f"{slug}: {error}", file=sys.stderr)
+        sys.exit(1)
+    except train.Preempted as stop:
+        print(f"{slug}: {stop}", file=sys.stderr)
+        raise

@@ -1,0 +1,176 @@
+"""Presets of delta embedding learning, and the figures that the paper prints."""
+
+import dataclasses
+from typing import Annotated, Literal
+
+import tyro
+
+from experiments.common.cli import Run
+from jaxemb.errors import InputError
+
+SLUG = "delta_embedding"
+TITLE = (
+    "Delta Embedding Learning: tune a frozen word table by a sparse, regularised delta"
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Arm:
+    """One way to treat the table."""
+
+    name: str
+    mode: Literal["fixed", "finetune", "delta"]
+    c: float = 0.0
+    """Weight of the L2,1 norm of the delta."""
+    prox: bool = False
+    """Shrink the delta after each step instead of adding the norm to the loss."""
+
+
+def arm(name: str) -> Arm:
+    """`fixed`, `finetune`, `delta-C` (penalty in the loss) or `prox-C`."""
+    if name in ("fixed", "finetune"):
+        return Arm(name, name)
+    kind, _, weight = name.partition("-")
+    try:
+        c = float(weight)
+    except ValueError:
+        c = -1.0
+    if kind not in ("delta", "prox") or c < 0:
+        raise InputError(f"--arms {name}: expected fixed, finetune, delta-C or prox-C")
+    return Arm(name, "delta", c, prox=kind == "prox")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Model:
+    """The classifier above the word vectors."""
+
+    kind: Literal["cnn", "lstm"] = "cnn"
+    """Kim's CNN, or one LSTM whose last state is classified."""
+    widths: tuple[int, ...] = (3, 4, 5)
+    """Window widths of the CNN."""
+    maps: int = 100
+    """Feature maps of the CNN for each width."""
+    hidden: int = 128
+    """State size of the LSTM."""
+    dropout: float = 0.5
+    norm_limit: float | None = 3.0
+    """Largest L2 norm of the weights into one class."""
+    dtype: Literal["float32", "bfloat16"] = "float32"
+    """Of the computation; parameters stay float32."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Config:
+    """One experiment: a task, a word table, and the arms compared on it."""
+
+    preset: tyro.conf.Suppress[str] = "custom"
+    task: Literal["rt-polarity", "rt-polarity-8530", "kmr", "planted"] = "rt-polarity"
+    """Sentences by polarity, their part that is in a wheel, labelled phrases in five
+    classes, or the planted world."""
+    vectors: tuple[str, ...] = ("glove-100d", "glove-50d")
+    """Word tables, one experiment each: data-set names or files. glove-100d falls back
+    to its subset where only that is at hand."""
+    arms: tuple[str, ...] = (
+        "finetune",
+        "fixed",
+        "delta-1e-3",
+        "delta-1e-4",
+        "delta-1e-5",
+    )
+    """fixed, finetune, delta-C (penalty in the loss), prox-C (proximal step)."""
+    protocol: Literal["folds", "seeds"] = "folds"
+    """Cross-validation, fold f with seed f; or one split and several seeds."""
+    parts: int = 10
+    """How many folds or seeds."""
+    epochs: int = 25
+    batch_size: int = 50
+    buckets: int = 4
+    """How many padded lengths sentences are sorted into."""
+    model: Model = Model()
+    optimizer: Literal["adadelta", "adam", "sgd"] = "adadelta"
+    learning_rate: float = 1.0
+    accumulate: int = 1
+    """Parts that a batch is taken in, for less memory."""
+    report: bool = False
+    """Write report.html at the end."""
+    run: Annotated[Run, tyro.conf.OmitArgPrefixes] = Run()
+
+    @property
+    def workdir(self) -> str:
+        """Where the run is kept."""
+        return self.run.workdir or f"runs/{SLUG}/{self.preset}"
+
+    @property
+    def data_sets(self) -> tuple[str, ...]:
+        """The data sets that the run reads."""
+        if self.task == "planted":
+            return ()
+        text = "sst-trees" if self.task == "kmr" else self.task
+        return (text, *self.vectors)
+
+
+KMR = Config(
+    preset="kmr",
+    task="kmr",
+    vectors=("glove-100d",),
+    protocol="seeds",
+    parts=5,
+    epochs=5,
+    batch_size=64,
+    buckets=5,
+    model=Model(kind="lstm", norm_limit=None),
+    optimizer="adam",
+    learning_rate=1e-3,
+)
+SMOKE = Config(
+    preset="smoke",
+    task="planted",
+    vectors=("planted",),
+    arms=("finetune", "fixed", "delta-1e-3", "prox-1e-3"),
+    parts=2,
+    epochs=3,
+    batch_size=32,
+    buckets=2,
+    model=Model(maps=8),
+)
+DEMO = Config(
+    preset="demo",
+    task="rt-polarity-8530",
+    vectors=("glove-50d",),
+    arms=("fixed", "finetune", "delta-1e-4"),
+    parts=5,
+    epochs=4,
+    model=Model(maps=50),
+    report=True,
+)
+OFFLINE_DEMO = dataclasses.replace(
+    DEMO, task="planted", vectors=("planted",), batch_size=32
+)
+
+PRESETS = {
+    "rt-polarity": (
+        "Table 1: Kim's CNN, ten folds; about 3 h on two cores",
+        Config(preset="rt-polarity"),
+    ),
+    "kmr": ("Table 1: an LSTM on labelled phrases, five seeds; about 2 h", KMR),
+    "demo": ("three arms on GloVe 50-d and 8,530 sentences; five minutes", DEMO),
+    "smoke": ("the planted world; seconds", SMOKE),
+}
+
+# Accuracy in Table 1 of the paper.
+PAPER = {
+    "rt-polarity": {
+        "finetune": 78.61,
+        "fixed": 76.66,
+        "delta-1e-3": 76.17,
+        "delta-1e-4": 79.30,
+        "delta-1e-5": 78.71,
+    },
+    "kmr": {
+        "finetune": 68.43,
+        "fixed": 66.72,
+        "delta-1e-3": 67.01,
+        "delta-1e-4": 67.97,
+        "delta-1e-5": 68.96,
+    },
+}

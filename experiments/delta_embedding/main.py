@@ -1,0 +1,156 @@
+"""Trains every arm on every fold or seed, then tables, verdicts and figures."""
+
+import dataclasses
+import math
+import time
+from collections.abc import Mapping
+
+import jax
+import numpy as np
+from etils import epath
+from rich.console import Console
+
+from experiments.common import cli
+from experiments.delta_embedding import analyse, data, model
+from experiments.delta_embedding.config import PRESETS, SLUG, Arm, Config, arm
+from jaxemb import train
+from jaxemb.analysis import report
+from jaxemb.data import batching
+from jaxemb.train import results
+
+_EVAL_BATCH = 200
+
+
+def run(config: Config) -> dict:
+    """Runs a preset and returns its results, as written to `results.json`."""
+    started = time.monotonic()
+    config.run.profile_steps  # noqa: B018 (a bad flag is told before the work starts)
+    arms = [arm(name) for name in config.arms]
+    workdir = epath.Path(config.workdir)
+    console = Console(stderr=True)
+    task = data.load(config)
+    similarity = data.load_similarity(config)
+    tables = []
+    for name in config.vectors:
+        words, described = data.load_vectors(name, task, analyse.words_of(similarity))
+        table = analyse.Table(described.name, words, task.table(words), described)
+        tables.append(table)
+        systems = {a.name: System(config, a, task, table.matrix) for a in arms}
+        for part in range(config.parts):
+            split = task.split(config, part)
+            for a in arms:
+                folder = (
+                    workdir / table.name / a.name / f"{config.protocol[:-1]}-{part}"
+                )
+                best = systems[a.name].fit_part(split, part, folder)
+                console.print(
+                    f"{table.name} · {a.name} · {config.protocol[:-1]} {part}: "
+                    f"test accuracy {100 * best['test/accuracy']:.2f} "
+                    f"(best dev at step {best['step']})",
+                    highlight=False,
+                )
+    outcome = analyse.Outcome(config, task, tables, similarity, workdir)
+    written = results.write(
+        workdir,
+        slug=SLUG,
+        preset=config.preset,
+        config=analyse.described_config(config, task, tables),
+        seconds=time.monotonic() - started,
+        data=[*task.data, *(table.data for table in tables)],
+        rows=outcome.rows(),
+        claims=outcome.claims(),
+    )
+    outcome.write_figures()
+    outcome.print(Console())
+    if config.report:
+        page = report.write([workdir], workdir / "report.html")
+        Console().print(f"report: {page}", highlight=False)
+    return written
+
+
+class System:
+    """One arm, compiled once for all folds or seeds."""
+
+    def __init__(self, config: Config, arm: Arm, task: data.Task, table: np.ndarray):
+        vocab, dim = table.shape
+        self._config = config
+        self._buckets = batching.length_buckets(
+            task.tokens.lengths, config.buckets, multiple=4
+        )
+        self._module = model.Sentiment(arm, config.model, task.classes, vocab, dim)
+        self._initial = model.initializer(self._module, table)
+        self._tx = model.optimizer(config, arm)
+        mesh = _mesh(config.batch_size)
+        step = train.make_step(
+            model.loss_fn(self._module), self._tx, accumulate=config.accumulate
+        )
+        self._step = train.data_parallel(step, mesh, mode=config.run.parallel)
+        self._hits = train.everywhere(model.hits(self._module))
+        self._part_config = {
+            **results.as_json(dataclasses.replace(config, arms=())),
+            "arms": arm.name,
+            "run": None,
+            "parts": config.parts if config.protocol == "folds" else None,
+        }
+
+    def fit_part(self, split: data.Split, part: int, folder: epath.Path) -> dict:
+        """Trains one part, or finds it done; returns the scores of its best epoch."""
+        config = self._config
+        batches = batching.Shuffled(
+            split.train,
+            config.batch_size,
+            seed=part,
+            buckets=self._buckets,
+            process_index=jax.process_index(),
+            process_count=jax.process_count(),
+        )
+        num_steps = config.epochs * batches.steps_per_epoch
+        if not self._is_done(folder, num_steps):
+            init_key, train_key = jax.random.split(jax.random.key(part))
+            state = train.State.create(self._initial(init_key), self._tx, train_key)
+            held_out = {"dev": split.dev, "test": split.test}
+            train.fit(
+                state,
+                self._step,
+                batches,
+                num_steps,
+                folder,
+                evaluate=lambda state: self._evaluate(state, held_out),
+                evaluate_every=batches.steps_per_epoch,
+                save_every=5 * batches.steps_per_epoch,
+                keep=1,
+                keep_best="dev/accuracy",
+                config={**self._part_config, "part": part},
+                name="/".join(folder.parts[-3:]),
+                **config.run.fit_options,
+            )
+        return analyse.best_epoch(folder)
+
+    def _is_done(self, folder: epath.Path, num_steps: int) -> bool:
+        lines = train.read_metrics(folder)
+        return any(x["step"] == num_steps and "test/accuracy" in x for x in lines)
+
+    def _evaluate(
+        self, state: train.State, sets: Mapping[str, batching.Columns]
+    ) -> dict[str, float]:
+        scores = {}
+        for name, columns in sets.items():
+            counts = [
+                self._hits(state.variables, batch)
+                for batch in batching.in_order(columns, _EVAL_BATCH, self._buckets)
+            ]
+            total = sum(counts[1:], start=counts[0])
+            scores[f"{name}/accuracy"] = float(total.value)
+        return scores
+
+
+def _mesh(batch_size: int) -> jax.sharding.Mesh:
+    """As many devices as divide a batch; the paper's batch of 50 suits few machines."""
+    devices = jax.devices()
+    if jax.process_count() > 1:
+        return train.make_mesh()
+    return train.make_mesh(devices[: math.gcd(batch_size, len(devices))])
+
+
+if __name__ == "__main__":
+    cli.main(SLUG, run, PRESETS)

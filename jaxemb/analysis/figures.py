@@ -1,0 +1,251 @@
+"""Figures of runs and tables for a web page, in colours that all eyes tell apart.
+
+Each function returns a matplotlib `Figure` that belongs to nobody else (no pyplot, no
+global state); `save` writes the same bytes for the same figure. Ink and palette are
+fixed colours that the HTML report turns into the page's own, light or dark.
+"""
+
+import io
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+
+from jaxemb.analysis.delta import NeighbourShift, NormHistogram
+from jaxemb.data.files import write_atomically
+from jaxemb.eval import intervals as statistics
+
+INK = "#24292f"
+MUTED = "#6e7781"
+# Okabe and Ito's palette without its yellow, which is lost on white.
+PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+POSITIVE, NEGATIVE, NEUTRAL = PALETTE[0], PALETTE[1], MUTED
+
+_STYLE: Any = {
+    "svg.hashsalt": "jaxemb",  # ids in the file depend on it; a fixed one, fixed ids
+    "svg.fonttype": "none",  # text stays text: small files, selectable, the page's font
+    "font.family": "sans-serif",
+    "font.size": 10.0,
+    "axes.unicode_minus": True,
+}
+_POINTS = 400  # a curve has no more: finer than a screen shows, and small files
+
+
+def learning_curves(
+    histories: Mapping[str, Sequence[Sequence[Mapping[str, Any]]]], metric: str
+) -> Figure:
+    """One metric against the step: a line an arm, a band of 95 % over its seeds.
+
+    Args:
+      histories: arm to the metric lines of each of its seeds or folds.
+      metric: the name to draw; lines without it are passed over.
+    """
+    figure, axes = _figure(6.0, 3.4)
+    seeds = 0
+    for i, (arm, runs) in enumerate(histories.items()):
+        curves = [curve for run in runs if len((curve := _curve(run, metric))[0])]
+        if not curves:
+            continue
+        seeds = max(seeds, len(curves))
+        colour = PALETTE[i % len(PALETTE)]
+        dashes = ("-", (0, (4, 1.5)), (0, (1, 1)))[i // len(PALETTE) % 3]
+        steps, values = _on_one_grid(curves)
+        mean = values.mean(axis=0)
+        marker = "o" if len(steps) < 25 else None
+        axes.plot(
+            steps, mean, color=colour, linestyle=dashes, label=arm, lw=1.8, zorder=3,
+            marker=marker, markersize=3.5,
+        )  # fmt: skip
+        if len(curves) > 1:
+            bands = [statistics.t_interval(column) for column in values.T]
+            low, high = [b.low for b in bands], [b.high for b in bands]
+            axes.fill_between(steps, low, high, color=colour, alpha=0.15, lw=0)
+    axes.set_xlabel("step")
+    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    band = f" · mean and 95 % band of {seeds} runs" if seeds > 1 else ""
+    _title(axes, metric, band)
+    if len(histories) > 1 or seeds > 1:
+        columns = min(len(histories), 3)
+        figure.legend(
+            *axes.get_legend_handles_labels(), loc="outside lower center",
+            ncols=columns, frameon=False, labelcolor=INK, fontsize=9,
+        )  # fmt: skip
+    return figure
+
+
+def norm_histogram(
+    histogram: NormHistogram, title: str = "row norms of delta"
+) -> Figure:
+    """How many rows moved how far; rows that are exactly zero are told in words."""
+    figure, axes = _figure(6.0, 3.0)
+    axes.stairs(
+        histogram.counts, histogram.edges, fill=True, color=PALETTE[0], alpha=0.85
+    )
+    if histogram.counts.max(initial=0) > 50:
+        axes.set_yscale("symlog", linthresh=1)
+        axes.set_ylim(0, histogram.counts.max() * 2)
+        axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    axes.set_xlim(left=0)
+    axes.set_xlabel("norm of the row")
+    axes.set_ylabel("words", color=INK)
+    moved, zeros = int(histogram.counts.sum()), histogram.zeros
+    share = moved / max(1, moved + zeros)
+    _title(axes, title, f" · {moved:,} moved ({share:.1%}), {zeros:,} exactly zero")
+    return figure
+
+
+def neighbour_shift(shift: NeighbourShift) -> Figure:
+    """Slope chart of a word's neighbours: left before, right after, nearest on top.
+
+    A word on both sides is joined by a line. With a polarity lexicon positive words
+    are blue with a plus, negative ones orange with a minus.
+    """
+    rows = max(len(shift.before), len(shift.after), 1)
+    figure, axes = _figure(6.0, 0.9 + 0.27 * rows)
+    signs = {1: "+ ", -1: "− ", 0: ""}
+    colours = {1: POSITIVE, -1: NEGATIVE, 0: INK}
+    left = {n.word: rank for rank, n in enumerate(shift.before)}
+    right = {n.word: rank for rank, n in enumerate(shift.after)}
+    for x, side, align, step in (
+        (0.0, shift.before, "right", -1),
+        (1.0, shift.after, "left", 1),
+    ):
+        other = right if step < 0 else left
+        for rank, neighbour in enumerate(side):
+            colour = colours[neighbour.side]
+            alone = neighbour.word not in other
+            axes.plot(
+                [x], [rank], "o", color=colour, markersize=5,
+                markerfacecolor="none" if alone and step < 0 else colour,
+            )  # fmt: skip
+            axes.annotate(
+                signs[neighbour.side] + neighbour.word, (x, rank), (step * 10, 0),
+                textcoords="offset points", ha=align, va="center", color=colour,
+                fontweight="bold" if alone and step > 0 else "normal",
+            )  # fmt: skip
+            axes.annotate(
+                f"{neighbour.cosine:.2f}".replace("-", "−"), (x, rank), (step * 118, 0),
+                textcoords="offset points", ha=align, va="center", color=MUTED,
+                fontsize=8.5,
+            )  # fmt: skip
+    for neighbour in shift.before:
+        if neighbour.word in right:
+            ends = [left[neighbour.word], right[neighbour.word]]
+            colour = colours[neighbour.side] if neighbour.side else NEUTRAL
+            axes.plot([0.0, 1.0], ends, color=colour, lw=1.4, alpha=0.6, zorder=1)
+    for x, text in ((0.0, "before"), (1.0, "after")):
+        axes.annotate(
+            text, (x, -1), (0, 0), textcoords="offset points", ha="center",
+            va="center", color=INK, fontweight="bold",
+        )  # fmt: skip
+    axes.set_xlim(-1.35, 2.35)
+    axes.set_ylim(rows - 0.4, -1.5)
+    axes.set_axis_off()
+    _title(axes, f"nearest words of “{shift.word}”", " · cosine beside each")
+    return figure
+
+
+def intervals(rows: Sequence[Mapping[str, Any]], title: str = "") -> Figure:
+    """Measured values with their 95 % intervals, one line an arm.
+
+    Args:
+      rows: as in `results.json`: name, measured, interval, published. A published
+        value that is not None is an upright tick.
+      title: above the figure; the metric of the rows unless given.
+    """
+    figure, axes = _figure(6.0, 1.0 + 0.34 * max(1, len(rows)))
+    published = False
+    for y, row in enumerate(rows):
+        colour = PALETTE[0]
+        low_high = row.get("interval")
+        if low_high and all(b is not None and math.isfinite(b) for b in low_high):
+            axes.plot(low_high, [y, y], color=colour, lw=2.5, alpha=0.45)
+            axes.plot(low_high, [y, y], "|", color=colour, markersize=9, mew=1.8)
+        if row.get("measured") is not None:
+            axes.plot([row["measured"]], [y], "o", color=colour, markersize=6.5)
+        if row.get("published") is not None:
+            published = True
+            axes.plot(
+                [row["published"]], [y], "|", color=NEGATIVE, markersize=17, mew=2.6
+            )
+    axes.set_yticks(range(len(rows)), [str(row.get("name", "")) for row in rows])
+    axes.tick_params(axis="y", length=0, labelcolor=INK)
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.margins(x=0.08)
+    axes.grid(axis="y", visible=False)
+    axes.spines["left"].set_visible(False)
+    name = title or str(rows[0].get("metric", "") if rows else "")
+    key = " · dot and bar: measured, 95 %"
+    _title(axes, name, key + (" · tick: published" if published else ""))
+    return figure
+
+
+def to_svg(figure: Figure) -> str:
+    """The figure as SVG text, the same for the same figure: no date, fixed ids."""
+    stream = io.StringIO()
+    with matplotlib.rc_context(_STYLE):
+        FigureCanvasSVG(figure).print_svg(
+            stream, metadata={"Date": None, "Creator": None}
+        )
+    return stream.getvalue()
+
+
+def save(figure: Figure, path: str | Path, caption: str = "") -> Path:
+    """Writes the SVG, and its caption as `NAME.txt` beside it for the report."""
+    path = Path(path)
+    with write_atomically(path) as part:
+        part.write_text(to_svg(figure), encoding="utf-8")
+    if caption:
+        with write_atomically(path.with_suffix(".txt")) as part:
+            part.write_text(caption.strip() + "\n", encoding="utf-8")
+    return path
+
+
+def _figure(width: float, height: float) -> tuple[Figure, Axes]:
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        figure.patch.set_alpha(0)
+        axes = figure.add_subplot()
+    axes.patch.set_alpha(0)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        axes.spines[side].set_color(MUTED)
+    axes.tick_params(colors=MUTED, labelsize=9)
+    axes.xaxis.label.set_color(INK)
+    axes.grid(color=MUTED, alpha=0.22, lw=0.7)
+    axes.set_axisbelow(True)
+    return figure, axes
+
+
+def _title(axes: Axes, name: str, rest: str = "") -> None:
+    axes.set_title(name + rest, loc="left", fontsize=10, color=INK)
+
+
+def _curve(run: Sequence[Mapping[str, Any]], metric: str):
+    points = [
+        (line["step"], line[metric])
+        for line in run
+        if isinstance(line.get(metric), int | float) and math.isfinite(line[metric])
+    ]
+    steps, values = np.array(sorted(points), np.float64).reshape(-1, 2).T
+    return steps, values
+
+
+def _on_one_grid(curves: Sequence[tuple[np.ndarray, np.ndarray]]):
+    """Curves at common steps, over the range that all of them have."""
+    first = max(steps[0] for steps, _ in curves)
+    last = min(steps[-1] for steps, _ in curves)
+    grid = np.unique(np.concatenate([steps for steps, _ in curves]))
+    inside = grid[(grid >= first) & (grid <= last)]
+    grid = inside if inside.size else grid[:1]
+    if len(grid) > _POINTS:
+        grid = grid[np.linspace(0, len(grid) - 1, _POINTS).astype(int)]
+    return grid, np.stack([np.interp(grid, *curve) for curve in curves])

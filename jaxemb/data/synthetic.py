@@ -1,0 +1,184 @@
+"""Small planted worlds whose answer is known; the same seed gives the same world."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from jaxemb.data.pairs import WordPair
+from jaxemb.data.text import LabelledText
+from jaxemb.data.vectors import WordVectors
+from jaxemb.errors import InputError
+
+# Half of either list is negative, half positive; the planted are function-like words
+# whose pretrained vectors say little of polarity.
+_PLANTED = {
+    -1: ("not", "neither", "lacking", "worst", "bore"),
+    1: ("still", "unexpected", "works", "fun", "smart"),
+}
+_POLAR = {
+    -1: ("bad", "dull", "awful", "weak", "boring", "stale", "flat", "poor", "silly"),
+    1: ("good", "great", "fine", "warm", "moving", "fresh", "lively", "rich", "witty"),
+}
+_ONSETS = "b d f g k l m n p r s t v z br dr gr kl pl st tr".split()
+_VOWELS = "a e i o u ai ou".split()
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class PlantedSentiment:
+    """A world of positive and negative sentences.
+
+    Attributes:
+      vectors: the base table, one row a word.
+      train: sentences to train on, shuffled.
+      test: sentences of the same kind to test on.
+      planted: the words that decide labels though their base vectors do not show it.
+      polarity: -1, 0 or 1 for every word: the label that it argues for.
+      direction: the unit vector along which base vectors show polarity; 0 in planted.
+      pairs: word pairs scored by the base vectors' cosine, with a little noise.
+    """
+
+    vectors: WordVectors
+    train: tuple[LabelledText, ...]
+    test: tuple[LabelledText, ...]
+    planted: tuple[str, ...]
+    polarity: Mapping[str, int]
+    direction: np.ndarray
+    pairs: tuple[WordPair, ...]
+
+
+def planted_sentiment(
+    seed: int = 0,
+    *,
+    num_words: int = 500,
+    num_planted: int = 10,
+    num_polar: int = 60,
+    dim: int = 20,
+    num_train: int = 2000,
+    num_test: int = 500,
+    lengths: tuple[int, int] = (4, 24),
+    strength: float = 1.0,
+    num_pairs: int = 300,
+) -> PlantedSentiment:
+    """Draws a world in which a few words have to move for the task to be solved.
+
+    Every sentence has one word that decides its label (from length 12 on, two that
+    agree), half the time a planted one, among neutral words. Vectors of the other
+    deciding words have `strength` along the label direction; those of neutral and of
+    planted words have exactly nothing there. So a linear classifier of the mean
+    vector does no better than chance on the sentences that planted words decide,
+    until their vectors move: *not*, *works* and others, half of either label. The
+    last tenth of the neutral words is in no sentence.
+
+    Args:
+      seed: of all draws.
+      num_words: words in all.
+      num_planted: deciding words whose vectors lack the label direction; even.
+      num_polar: deciding words whose vectors have it; even.
+      dim: width of the vectors.
+      num_train: training sentences, half of either label.
+      num_test: test sentences, likewise.
+      lengths: the shortest and the longest sentence.
+      strength: length of the polar part of a vector; the rest is about 1 long.
+      num_pairs: pairs in the similarity list.
+    """
+    if num_planted % 2 or num_polar % 2 or num_words < num_planted + num_polar + 20:
+        raise InputError(
+            "a planted world needs even num_planted and num_polar, and num_words at "
+            f"least 20 more than both; got {num_planted}, {num_polar}, {num_words}"
+        )
+    if dim < 2 or not 1 <= lengths[0] <= lengths[1]:
+        raise InputError(f"expected dim >= 2 and 1 <= lengths; got {dim}, {lengths}")
+    rng = np.random.default_rng(seed)
+    planted = _deciding(_PLANTED, num_planted, "planted")
+    polar = _deciding(_POLAR, num_polar, "polar")
+    taken = {*planted, *polar}
+    neutral = _invented_words(rng, num_words - len(taken), taken)
+    polarity = {**planted, **polar, **dict.fromkeys(neutral, 0)}
+    words = [*planted, *polar, *neutral]
+
+    direction = rng.normal(size=dim)
+    direction /= np.linalg.norm(direction)
+    # A dozen topics, so that some words are alike for reasons other than polarity.
+    topics = rng.normal(size=(12, dim))[rng.integers(12, size=num_words)]
+    base = (0.8 * topics + 0.6 * rng.normal(size=(num_words, dim))) / np.sqrt(dim)
+    base -= np.outer(base @ direction, direction)
+    shown = np.array([polarity[word] * (word not in planted) for word in words])
+    base += strength * np.outer(shown, direction)
+
+    seen = neutral[: len(neutral) - len(neutral) // 10]
+    sentences = [
+        _sentence(rng, label, (planted, polar)[decider], seen, lengths)
+        for count in (num_train, num_test)
+        for label, decider in _balanced(rng, count)
+    ]
+    return PlantedSentiment(
+        vectors=WordVectors(tuple(words), base.astype(np.float32)),
+        train=tuple(sentences[:num_train]),
+        test=tuple(sentences[num_train:]),
+        planted=tuple(planted),
+        polarity=polarity,
+        direction=direction.astype(np.float32),
+        pairs=_scored_pairs(rng, words, base, num_pairs),
+    )
+
+
+def _deciding(
+    named: Mapping[int, Sequence[str]], count: int, prefix: str
+) -> dict[str, int]:
+    """`count` words with their polarity: real ones first, then numbered ones."""
+    words: dict[str, int] = {}
+    for polarity in (-1, 1):
+        real = list(named[polarity][: count // 2])
+        sign = "good" if polarity > 0 else "bad"
+        more = range(len(real), count // 2)
+        words |= dict.fromkeys(
+            [*real, *(f"{prefix}-{sign}-{i}" for i in more)], polarity
+        )
+    return words
+
+
+def _invented_words(rng: np.random.Generator, count: int, taken: set[str]) -> list[str]:
+    words: dict[str, None] = {}
+    while len(words) < count:
+        syllables = (rng.choice(_ONSETS) + rng.choice(_VOWELS) for _ in range(3))
+        if (word := "".join(syllables)) not in taken:
+            words[word] = None
+    return list(words)
+
+
+def _balanced(rng: np.random.Generator, count: int) -> list[tuple[int, int]]:
+    """A label and a kind of deciding word for each sentence, all four equally often."""
+    kinds = np.arange(count) % 4
+    return [(int(kind % 2), int(kind // 2)) for kind in rng.permutation(kinds)]
+
+
+def _sentence(
+    rng: np.random.Generator,
+    label: int,
+    deciding: Mapping[str, int],
+    neutral: list[str],
+    lengths: tuple[int, int],
+) -> LabelledText:
+    length = int(rng.integers(lengths[0], lengths[1] + 1))
+    of_label = [
+        word for word, polarity in deciding.items() if polarity == 2 * label - 1
+    ]
+    tokens = [neutral[i] for i in rng.integers(len(neutral), size=length)]
+    for place in rng.choice(length, size=1 + (length >= 12), replace=False):
+        tokens[place] = of_label[rng.integers(len(of_label))]
+    return LabelledText(tuple(tokens), label)
+
+
+def _scored_pairs(
+    rng: np.random.Generator, words: list[str], base: np.ndarray, count: int
+) -> tuple[WordPair, ...]:
+    unit = base / np.linalg.norm(base, axis=1, keepdims=True)
+    rows = []
+    for _ in range(count):
+        i, j = rng.choice(len(words), size=2, replace=False)
+        score = 5 + 5 * float(unit[i] @ unit[j]) + rng.normal(scale=0.3)
+        rows.append(
+            WordPair(words[i], words[j], round(float(np.clip(score, 0, 10)), 2))
+        )
+    return tuple(rows)

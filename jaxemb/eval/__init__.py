@@ -1,0 +1,1 @@
+"""Protocols and metrics, each with its coverage and an interval."""

@@ -1,0 +1,56 @@
+"""Pearson and Spearman correlation of many resamples at once."""
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from jaxemb.eval.intervals import Statistic
+
+
+def pearson(
+    x: Float[np.ndarray, "resamples items"], y: Float[np.ndarray, "resamples items"]
+) -> Float[np.ndarray, " resamples"]:
+    """Pearson's r of each row; nan where x or y is constant or has one item."""
+    constant = np.all(x == x[:, :1], axis=1) | np.all(y == y[:, :1], axis=1)
+    x = x - np.mean(x, axis=1, keepdims=True)
+    y = y - np.mean(y, axis=1, keepdims=True)
+    # Scaled first, so that tiny or huge values neither vanish nor overflow squared.
+    x = x / np.where(constant, 1.0, np.max(np.abs(x), axis=1))[:, np.newaxis]
+    y = y / np.where(constant, 1.0, np.max(np.abs(y), axis=1))[:, np.newaxis]
+    spread = np.sqrt(np.sum(x * x, axis=1) * np.sum(y * y, axis=1))
+    r = np.sum(x * y, axis=1) / np.where(constant, 1.0, spread)
+    return np.where(constant, np.nan, np.clip(r, -1.0, 1.0))
+
+
+def average_ranks(
+    codes: Int[np.ndarray, "resamples items"], levels: int
+) -> Float[np.ndarray, "resamples items"]:
+    """Ranks from 1 within each row, ties sharing their mean rank.
+
+    `codes` are the values' places among the `levels` distinct ones, so that ranks
+    come from counting and not from a sort of each resample.
+    """
+    rows = len(codes)
+    offset = levels * np.arange(rows)[:, np.newaxis]
+    counts = np.bincount((codes + offset).ravel(), minlength=rows * levels)
+    counts = counts.reshape(rows, levels)
+    ranks = np.cumsum(counts, axis=1) - (counts - 1) / 2
+    return np.take_along_axis(ranks, codes, axis=1)
+
+
+def pearson_statistic(
+    x: Float[np.ndarray, " items"], y: Float[np.ndarray, " items"]
+) -> Statistic:
+    """Pearson's r as `intervals.bootstrap` calls it."""
+    return lambda rows: pearson(x[rows], y[rows])
+
+
+def spearman_statistic(
+    x: Float[np.ndarray, " items"], y: Float[np.ndarray, " items"]
+) -> Statistic:
+    """Spearman's rho as `intervals.bootstrap` calls it; ranks each resample anew."""
+    distinct_x, codes_x = np.unique(x, return_inverse=True)
+    distinct_y, codes_y = np.unique(y, return_inverse=True)
+    return lambda rows: pearson(
+        average_ranks(codes_x[rows], len(distinct_x)),
+        average_ranks(codes_y[rows], len(distinct_y)),
+    )

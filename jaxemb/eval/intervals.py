@@ -1,0 +1,147 @@
+"""Intervals of a score and of a difference, and the verdict that they support.
+
+Two kinds: Student's t over seeds or folds (few values, assumed independent), and the
+percentile bootstrap over test items (many values, nothing assumed of their shape).
+"""
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy import special
+
+Verdict = Literal["supported", "contradicted", "inconclusive"]
+
+# One value for each row of item indices, which is one resample of the test set.
+Statistic = Callable[
+    [Int[np.ndarray, "resamples items"]], Float[np.ndarray, " resamples"]
+]
+
+_CHUNK = 1 << 20  # indices drawn at once; bounds the memory of a bootstrap
+
+
+@dataclasses.dataclass(frozen=True)
+class Interval:
+    """A value and its interval; `low` and `high` are nan where none can be given."""
+
+    mean: float
+    low: float
+    high: float
+
+    @property
+    def known(self) -> bool:
+        """Whether there is an interval: one value alone has none."""
+        return not (math.isnan(self.low) or math.isnan(self.high))
+
+    def bounds(self) -> list[float] | None:
+        """`[low, high]` as `results.json` holds it, None where there is none."""
+        return [self.low, self.high] if self.known else None
+
+    def __str__(self) -> str:
+        if self.known:
+            return f"{self.mean:.4g} [{self.low:.4g}, {self.high:.4g}]"
+        return f"{self.mean:.4g} [no interval]"
+
+
+def t_interval(
+    values: Sequence[float] | Float[np.ndarray, " values"], level: float = 0.95
+) -> Interval:
+    """Student-t interval of the mean of independent values, one a seed or fold.
+
+    One value gives its mean and no interval; no value gives nan. A nan among the
+    values makes the result nan: a failed seed must not vanish from a mean.
+    """
+    values = np.asarray(values, np.float64)
+    n = len(values)
+    if n == 0:
+        return Interval(math.nan, math.nan, math.nan)
+    mean = float(np.mean(values))
+    if n == 1:
+        return Interval(mean, math.nan, math.nan)
+    # stdtrit is the quantile function of Student's t; scipy.stats takes 1 s to import.
+    quantile = float(special.stdtrit(n - 1, (1 + level) / 2))
+    half = quantile * float(np.std(values, ddof=1)) / math.sqrt(n)
+    return Interval(mean, mean - half, mean + half)
+
+
+def paired_t(
+    first: Sequence[float] | Float[np.ndarray, " values"],
+    second: Sequence[float] | Float[np.ndarray, " values"],
+    level: float = 0.95,
+) -> Interval:
+    """Student-t interval of the mean of `first - second`, paired by seed or fold."""
+    if len(first) != len(second):
+        raise ValueError(
+            f"paired values must be as many: {len(first)} against {len(second)}"
+        )
+    return t_interval(np.subtract(first, second, dtype=np.float64), level)
+
+
+def bootstrap(
+    statistic: Statistic,
+    n: int,
+    *,
+    seed: int = 0,
+    resamples: int = 1000,
+    level: float = 0.95,
+) -> Interval:
+    """Percentile bootstrap over `n` test items.
+
+    `statistic` gets whole blocks of resamples, so that it can be one array program:
+    `bootstrap(lambda rows: hits[rows].mean(-1), len(hits))`. `mean` of the result is
+    the statistic of the items themselves. Resamples in which it is undefined (nan: a
+    correlation of constants) are left out; `resamples=0` gives no interval.
+    """
+    if n == 0:
+        return Interval(math.nan, math.nan, math.nan)
+    whole = float(statistic(np.arange(n)[np.newaxis])[0])
+    if n == 1 or resamples == 0:
+        return Interval(whole, math.nan, math.nan)
+    rng = np.random.default_rng(seed)
+    rows = max(1, _CHUNK // n)
+    drawn = np.concatenate(
+        [
+            statistic(rng.integers(0, n, (min(rows, resamples - start), n)))
+            for start in range(0, resamples, rows)
+        ]
+    )
+    drawn = drawn[~np.isnan(drawn)]
+    if math.isnan(whole) or drawn.size == 0:
+        return Interval(whole, math.nan, math.nan)
+    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(whole, float(low), float(high))
+
+
+def paired_bootstrap(
+    first: Statistic,
+    second: Statistic,
+    n: int,
+    *,
+    seed: int = 0,
+    resamples: int = 1000,
+    level: float = 0.95,
+) -> Interval:
+    """Percentile bootstrap of `first - second`, both on the same resamples."""
+    return bootstrap(
+        lambda rows: first(rows) - second(rows),
+        n,
+        seed=seed,
+        resamples=resamples,
+        level=level,
+    )
+
+
+def verdict(low: float, high: float) -> Verdict:
+    """What the interval of a paired difference, claimed to be positive, says.
+
+    Supported when it lies above 0, contradicted when it lies below, else inconclusive;
+    so is a missing interval (nan).
+    """
+    if low > 0:
+        return "supported"
+    if high < 0:
+        return "contradicted"
+    return "inconclusive"

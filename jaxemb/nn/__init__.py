@@ -1,0 +1,20 @@
+"""Flax (linen) modules; `mask` is True at real words, and sequences end in padding."""
+
+from jaxemb.nn.conv import KimCNN
+from jaxemb.nn.dropout import Dropout
+from jaxemb.nn.embed import DeltaEmbedding, effective_table, table_init
+from jaxemb.nn.highway import Highway
+from jaxemb.nn.recurrent import LSTM, BiLSTM, LSTMClassifier, LSTMState
+
+__all__ = [
+    "LSTM",
+    "BiLSTM",
+    "DeltaEmbedding",
+    "Dropout",
+    "Highway",
+    "KimCNN",
+    "LSTMClassifier",
+    "LSTMState",
+    "effective_table",
+    "table_init",
+]

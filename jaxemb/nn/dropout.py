@@ -1,0 +1,65 @@
+"""Dropout whose masks do not depend on how a batch is spread over devices."""
+
+from collections.abc import Sequence
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from jaxemb import axes
+from jaxemb.errors import InputError
+
+
+class Dropout(nn.Module):
+    """Zeroes entries with probability `rate`, and divides the others by `1 - rate`.
+
+    The leading axis holds the examples. The mask of example `i` of the *global* batch
+    is drawn from `fold_in(key, i)`, so one device or eight, `jit` or `pmap`, drop the
+    same entries, as long as every device is given the same key.
+    """
+
+    rate: float  # probability of dropping, in [0, 1]
+    broadcast: Sequence[int] = ()  # axes along which one mask is shared, e.g. (1,)
+    deterministic: bool | None = None  # here or in the call: True switches it off
+    rng_collection: str = "dropout"
+
+    @nn.compact
+    def __call__(
+        self,
+        inputs: Float[Array, "batch ..."],
+        deterministic: bool | None = None,
+    ) -> Float[Array, "batch ..."]:
+        """Applies the dropout; the output keeps the dtype of the input."""
+        deterministic = nn.merge_param(
+            "deterministic", self.deterministic, deterministic
+        )
+        if not 0 <= self.rate <= 1:
+            raise InputError(f"Dropout.rate is {self.rate}; expected one in [0, 1].")
+        if deterministic or self.rate == 0:
+            return inputs
+        if self.rate == 1:
+            return jnp.zeros_like(inputs)
+        keep = 1 - self.rate
+        key = self.make_rng(self.rng_collection)
+        mask = _keep_mask(key, keep, inputs.shape, self.broadcast)
+        return jnp.where(mask, inputs / keep, jnp.zeros_like(inputs))
+
+
+def _keep_mask(
+    key: Array, keep: float, shape: Sequence[int], broadcast: Sequence[int]
+) -> Array:
+    """A Boolean array of `shape`, an example's entries a function of its index."""
+    shared = {axis + len(shape) if axis < 0 else axis for axis in broadcast}
+    if not shared <= set(range(1, len(shape))):
+        raise InputError(
+            f"Dropout.broadcast is {tuple(broadcast)}; expected axes of an input of "
+            f"shape {tuple(shape)} other than the first, which holds the examples."
+        )
+    per_example = [
+        1 if axis in shared else shape[axis] for axis in range(1, len(shape))
+    ]
+    index = axes.example_offset(shape[0]) + jnp.arange(shape[0])
+    keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(key, index)
+    masks = jax.vmap(lambda key: jax.random.bernoulli(key, keep, per_example))(keys)
+    return jnp.broadcast_to(masks, shape)

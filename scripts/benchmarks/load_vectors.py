@@ -1,0 +1,144 @@
+"""Loading word vectors beside gensim: rate, and peak memory as a multiple of the table.
+
+    python scripts/benchmarks/load_vectors.py [ROWS [DIM]]
+
+Every load happens in a fresh process, gensim's and jaxemb's by turns, on files that the
+system has cached. Both must give the same words and, bit for bit, the same numbers.
+"""
+
+import hashlib
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+LIBRARIES = "gensim", "jaxemb"
+KINDS = {"text": "vectors.txt", "binary": "vectors.bin"}
+THREADS = {
+    name: "2"
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "ARROW_NUM_THREADS")
+}
+
+
+def run(rows: int = 100_000, dim: int = 300, repeats: int = 3) -> dict:
+    """Measures both libraries on a synthetic text and binary file.
+
+    Returns:
+      `rows`, `dim`, and per kind of file: `vectors_per_second` and `peak_over_matrix`
+      of each library (one a repeat), and `ratio` (median, low, high).
+    """
+    result: dict = {"rows": rows, "dim": dim, "repeats": repeats}
+    with tempfile.TemporaryDirectory() as folder:
+        _write_files(Path(folder), rows, dim)
+        for kind, name in KINDS.items():
+            path = Path(folder) / name
+            path.read_bytes()
+            runs: dict[str, list[dict]] = {library: [] for library in LIBRARIES}
+            for _ in range(repeats):
+                for library in LIBRARIES:
+                    runs[library].append(_in_a_process(library, kind, path))
+            if len({one["digest"] for many in runs.values() for one in many}) != 1:
+                raise AssertionError(f"{kind}: gensim and jaxemb read different values")
+            result[kind] = _summary(runs, rows, dim)
+    return result
+
+
+def load(library: str, kind: str, path: str) -> dict:
+    """Loads once, in this process, and measures it."""
+    if library == "gensim":
+        from gensim.models import KeyedVectors
+
+        def read():
+            keyed = KeyedVectors.load_word2vec_format(path, binary=kind == "binary")
+            return keyed.index_to_key, keyed.vectors
+    else:
+        from jaxemb.data import vectors
+        from jaxemb.data.formats import text  # noqa: F401 (its import is not loading)
+
+        def read():
+            table = vectors.read_word_vectors(path)
+            return list(table.words), table.matrix
+
+    before = _resident_bytes()
+    start = time.perf_counter()
+    words, matrix = read()
+    seconds = time.perf_counter() - start
+    peak = _peak_bytes() - before
+    digest = hashlib.sha256("\n".join(words).encode())
+    digest.update(np.ascontiguousarray(matrix).data)
+    return {"seconds": seconds, "peak": peak, "digest": digest.hexdigest()}
+
+
+def _write_files(folder: Path, rows: int, dim: int) -> None:
+    from jaxemb.data.vectors import WordVectors, write_word_vectors
+
+    rng = np.random.default_rng(0)
+    matrix = np.round(rng.normal(scale=0.3, size=(rows, dim)), 6).astype(np.float32)
+    table = WordVectors(tuple(f"word{i:x}" for i in range(rows)), matrix)
+    for name in KINDS.values():
+        write_word_vectors(folder / name, table)
+
+
+def _in_a_process(library: str, kind: str, path: Path) -> dict:
+    command = [sys.executable, __file__, "--load", library, kind, str(path)]
+    done = subprocess.run(
+        command, env=os.environ | THREADS, check=True, capture_output=True, text=True
+    )
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def _summary(runs: dict[str, list[dict]], rows: int, dim: int) -> dict:
+    rate = {n: [rows / one["seconds"] for one in many] for n, many in runs.items()}
+    matrix = 4 * rows * dim
+    peak = {n: [one["peak"] / matrix for one in many] for n, many in runs.items()}
+    pairs = zip(rate["gensim"], rate["jaxemb"], strict=True)
+    ratios = [ours / theirs for theirs, ours in pairs]
+    ratio = {
+        "median": statistics.median(ratios),
+        "low": min(ratios),
+        "high": max(ratios),
+    }
+    return {"vectors_per_second": rate, "peak_over_matrix": peak, "ratio": ratio}
+
+
+def _resident_bytes() -> int:
+    pages = Path("/proc/self/statm")
+    if not pages.exists():
+        return _peak_bytes()
+    return int(pages.read_text().split()[1]) * resource.getpagesize()
+
+
+def _peak_bytes() -> int:
+    # getrusage would start from the parent's peak: Linux keeps it across exec.
+    status = Path("/proc/self/status")
+    if status.exists():
+        line = next(x for x in status.read_text().splitlines() if x.startswith("VmHWM"))
+        return int(line.split()[1]) * 1024
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def _print(result: dict) -> None:
+    print(f"{result['rows']} x {result['dim']}, {result['repeats']} runs each")
+    for kind in KINDS:
+        ratio = result[kind]["ratio"]
+        for library in LIBRARIES:
+            rate = statistics.median(result[kind]["vectors_per_second"][library])
+            peak = max(result[kind]["peak_over_matrix"][library])
+            print(f"{kind:7}{library:8}{rate:>10,.0f} vectors/s, peak {peak:.2f} x")
+        spread = f"{ratio['low']:.1f} to {ratio['high']:.1f}"
+        print(f"{kind:7}ratio {ratio['median']:.1f} ({spread})")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--load"]:
+        print(json.dumps(load(*sys.argv[2:])))
+    else:
+        _print(run(*map(int, sys.argv[1:])))

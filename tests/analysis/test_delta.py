@@ -1,0 +1,100 @@
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from gensim.models import KeyedVectors
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jaxemb.analysis import delta
+from jaxemb.errors import InputError
+
+WORDS = tuple(f"w{i}" for i in range(30))
+
+
+def made(seed=0):
+    return np.random.default_rng(seed).normal(size=(30, 6)).astype(np.float32)
+
+
+def gensims(table):
+    vectors = KeyedVectors(table.shape[1])
+    vectors.add_vectors(list(WORDS), table)
+    return vectors
+
+
+def test_ranking_is_by_norm_and_leaves_out_what_did_not_move():
+    table = np.zeros((4, 2), np.float32)
+    table[1], table[3] = (3, 4), (0, 1)
+    ranked = delta.norm_ranking(table, ["a", "b", "c", "d"], k=10)
+    assert ranked == [("b", 5.0), ("d", 1.0)]
+    assert delta.norm_ranking(jnp.asarray(table), ["a", "b", "c", "d"], k=1) == [
+        ("b", 5.0)
+    ]
+    with pytest.raises(InputError, match="4 rows for 3 words"):
+        delta.norm_ranking(table, ["a", "b", "c"])
+
+
+@given(st.integers(0, 50), st.floats(0, 3))
+def test_moved_fraction_is_its_definition(seed, tau):
+    table = made(seed)
+    table[::3] = 0
+    loops = sum(sum(x * x for x in row) ** 0.5 > tau for row in table.tolist())
+    assert delta.moved_fraction(table, tau) == pytest.approx(loops / 30)
+    assert delta.moved_fraction(table) == pytest.approx(20 / 30)
+
+
+def test_histogram_counts_every_row_once():
+    table = made()
+    table[:7] = 0
+    histogram = delta.norm_histogram(table, bins=5)
+    assert histogram.zeros == 7
+    assert histogram.counts.sum() == 23 and len(histogram.edges) == 6
+    assert histogram.edges[-1] == pytest.approx(delta.row_norms(table).max())
+    nothing = delta.norm_histogram(np.zeros((3, 2), np.float32))
+    assert nothing.zeros == 3 and nothing.counts.sum() == 0
+
+
+def test_nearest_is_gensims():
+    table = made()
+    found = delta.nearest(table, WORDS, "w3", 8)
+    expected = gensims(table).most_similar("w3", topn=8)
+    assert [w for w, _ in found] == [w for w, _ in expected]
+    np.testing.assert_allclose(
+        [c for _, c in found], [c for _, c in expected], atol=1e-6
+    )
+
+
+def test_nearest_keeps_only_what_is_asked_and_never_a_zero_row():
+    table = made()
+    table[5] = 0
+    keep = {"w3", "w4", "w5", "w6"}
+    assert {w for w, _ in delta.nearest(table, WORDS, "w3", 8, keep=keep)} == {
+        "w4",
+        "w6",
+    }
+    with pytest.raises(InputError, match="'w5' is zero"):
+        delta.nearest(table, WORDS, "w5")
+    with pytest.raises(InputError, match="'nope' is not among the 30 words"):
+        delta.nearest(table, WORDS, "nope")
+
+
+def test_shift_with_a_polarity_lexicon():
+    before, after = made(), made(1)
+    polarity = {"w1": 2.5, "w2": -1.0, "w3": 0.0, "w4": -0.1, "absent": 1.0}
+    shift = delta.neighbour_shift(before, after, WORDS, "w0", 10, polarity=polarity)
+    for side, table in ((shift.before, before), (shift.after, after)):
+        cosines = {w: gensims(table).similarity("w0", w) for w in ("w1", "w2", "w4")}
+        expected = sorted(cosines, key=cosines.__getitem__, reverse=True)
+        assert [n.word for n in side] == expected
+        assert {n.word: n.side for n in side} == {"w1": 1, "w2": -1, "w4": -1}
+
+
+def test_shift_without_a_lexicon_takes_any_word():
+    before = made()
+    shift = delta.neighbour_shift(before, before, WORDS, "w0", 5)
+    assert shift.before == shift.after
+    assert [n.word for n in shift.before] == [
+        w for w, _ in gensims(before).most_similar("w0", topn=5)
+    ]
+    assert all(n.side == 0 for n in shift.before)
+    only = delta.neighbour_shift(before, before, WORDS, "w0", 5, keep={"w9"})
+    assert [n.word for n in only.after] == ["w9"]

@@ -1,0 +1,125 @@
+import collections
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from jaxemb.data import synthetic
+from jaxemb.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def world():
+    return synthetic.planted_sentiment(3)
+
+
+def mean_vectors(world, examples, delta=None):
+    table = world.vectors.matrix.astype(np.float64)
+    table = table if delta is None else table + delta
+    rows = [[world.vectors.index[t] for t in example.tokens] for example in examples]
+    return np.stack([table[row].mean(axis=0) * np.sqrt(len(row)) for row in rows])
+
+
+def test_the_same_seed_gives_the_same_world(world):
+    again, other = synthetic.planted_sentiment(3), synthetic.planted_sentiment(4)
+    assert again.vectors.words == world.vectors.words
+    np.testing.assert_array_equal(again.vectors.matrix, world.vectors.matrix)
+    assert (again.train, again.test, again.pairs) == (
+        world.train,
+        world.test,
+        world.pairs,
+    )
+    assert other.train != world.train
+
+
+def test_what_is_promised_of_words_and_sentences(world):
+    assert len(world.vectors) == 500 == len(set(world.vectors.words))
+    assert len(world.planted) == 10 and {"not", "works"} < set(world.planted)
+    assert {"good", "bad"} < world.polarity.keys()
+    for examples, count in ((world.train, 2000), (world.test, 500)):
+        assert len(examples) == count
+        assert sum(example.label for example in examples) == count // 2
+        lengths = {len(example.tokens) for example in examples}
+        assert min(lengths) == 4 and max(lengths) == 24
+        for example in examples:
+            deciding = [word for word in example.tokens if world.polarity[word]]
+            assert 1 <= len(deciding) <= 2
+            signs = {world.polarity[word] for word in deciding}
+            assert signs == {2 * example.label - 1}
+            assert len({word in world.planted for word in deciding}) == 1
+    used = {word for example in world.train + world.test for word in example.tokens}
+    assert len(set(world.vectors.words) - used) >= 40
+
+
+def test_only_the_planted_hide_their_polarity(world):
+    along = world.vectors.matrix @ world.direction
+    for word, value in zip(world.vectors.words, along, strict=True):
+        shown = 0 if word in world.planted else world.polarity[word]
+        assert value == pytest.approx(shown, abs=1e-5)
+
+
+def test_fixed_vectors_cannot_decide_what_planted_words_decide(world):
+    """Least squares on fixed mean vectors: sure of one half, chance on the rest."""
+    signs = np.array([2 * example.label - 1 for example in world.train])
+    weights, *_ = np.linalg.lstsq(mean_vectors(world, world.train), signs, rcond=None)
+    right = collections.defaultdict(list)
+    for example, score in zip(
+        world.test, mean_vectors(world, world.test) @ weights, strict=True
+    ):
+        kind = any(word in world.planted for word in example.tokens)
+        right[kind].append((score > 0) == example.label)
+    assert np.mean(right[False]) > 0.95
+    assert np.mean(right[True]) < 0.7
+
+
+def test_group_lasso_finds_the_planted_words(world):
+    """Proximal gradient on a linear model of mean vectors, in numpy alone."""
+    table = world.vectors.matrix.astype(np.float64)
+    bags = np.zeros((len(world.train), len(table)))
+    for row, example in enumerate(world.train):
+        for token in example.tokens:
+            bags[row, world.vectors.index[token]] += 1 / np.sqrt(len(example.tokens))
+    signs = np.array([2 * example.label - 1 for example in world.train])
+    delta, weights = np.zeros_like(table), np.zeros(table.shape[1])
+    rate, c = 1.0, 2e-3
+    for _ in range(300):
+        sentences = bags @ (table + delta)
+        slope = -signs / (1 + np.exp(signs * (sentences @ weights))) / len(signs)
+        step = delta - rate * np.outer(bags.T @ slope, weights)
+        weights = weights - rate * sentences.T @ slope
+        norms = np.linalg.norm(step, axis=1, keepdims=True)
+        delta = step * np.maximum(0, 1 - rate * c / np.maximum(norms, 1e-12))
+    norms = np.linalg.norm(delta, axis=1)
+    top = {world.vectors.words[i] for i in np.argsort(-norms)[:10]}
+    assert len(top & set(world.planted)) >= 9
+    assert np.sum(norms > 0) < 250
+    scores = mean_vectors(world, world.test, delta) @ weights
+    assert np.mean((scores > 0) == [example.label for example in world.test]) > 0.95
+
+
+def test_the_similarity_list_agrees_with_the_vectors(world):
+    unit = world.vectors.matrix / np.linalg.norm(
+        world.vectors.matrix, axis=1, keepdims=True
+    )
+    index = world.vectors.index
+    cosines = [unit[index[p.first]] @ unit[index[p.second]] for p in world.pairs]
+    scores = [pair.score for pair in world.pairs]
+    rho = scipy.stats.spearmanr(cosines, scores).statistic
+    assert len(scores) == 300 and 0.9 < rho < 1
+    assert all(0 <= score <= 10 for score in scores)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"num_planted": 3}, {"num_words": 80}, {"dim": 1}, {"lengths": (5, 4)}],
+)
+def test_worlds_that_cannot_be(change):
+    with pytest.raises(InputError):
+        synthetic.planted_sentiment(**change)
+
+
+def test_small_worlds():
+    world = synthetic.planted_sentiment(
+        0, num_words=40, num_planted=2, num_polar=4, dim=4, num_train=8, num_test=4
+    )
+    assert world.planted == ("not", "still") and len(world.train) == 8

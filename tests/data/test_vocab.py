@@ -1,0 +1,68 @@
+import collections
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jaxemb.data.vocab import PAD, UNK, Vocab
+from jaxemb.errors import InputError
+
+TEXTS = st.lists(st.lists(st.sampled_from("a b c d e f".split())))
+
+
+@given(TEXTS, st.integers(1, 4))
+def test_words_come_by_count_then_alphabet(texts, min_count):
+    counts = collections.Counter(word for text in texts for word in text)
+    vocab = Vocab.build(texts, min_count=min_count)
+    assert vocab.words[:2] == (PAD, UNK)
+    kept = vocab.words[2:]
+    assert set(kept) == {word for word, n in counts.items() if n >= min_count}
+    assert list(kept) == sorted(
+        sorted(kept), key=lambda word: counts[word], reverse=True
+    )
+
+
+@given(TEXTS, st.lists(st.sampled_from("a b z".split())))
+def test_encode_and_decode(texts, tokens):
+    vocab = Vocab.build(texts)
+    ids = vocab.encode(tokens)
+    assert ids.dtype == np.int32 and ids.shape == (len(tokens),)
+    expected = tuple(token if token in vocab else UNK for token in tokens)
+    assert vocab.decode(ids) == expected
+    assert vocab.decode(np.concatenate([ids, np.zeros(3, np.int32)])) == expected
+
+
+def test_special_words_in_a_text_are_not_counted():
+    vocab = Vocab.build([[PAD, UNK, "a", PAD]])
+    assert vocab.words == (PAD, UNK, "a")
+    assert list(vocab.encode([PAD, UNK, "a"])) == [0, 1, 2]
+
+
+def test_max_size_counts_the_special_words():
+    vocab = Vocab.build([["a", "b", "b", "c"]], max_size=3)
+    assert vocab.words == (PAD, UNK, "b") and len(vocab) == 3
+    with pytest.raises(InputError, match="max_size is 1"):
+        Vocab.build([], max_size=1)
+
+
+def test_write_and_read(tmp_path):
+    vocab = Vocab.build([["naïve", "a b", "x\x85y", "\u2028"]])
+    vocab.write(tmp_path / "words.txt")
+    assert Vocab.read(tmp_path / "words.txt") == vocab
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [(("a", "b"), "begins with"), ((PAD, UNK, "a", "a"), "'a' is in the vocabulary")],
+)
+def test_bad_words(words, problem):
+    with pytest.raises(InputError, match=problem):
+        Vocab(words)
+
+
+@pytest.mark.parametrize("word", ["a\nb", "a\r"])
+def test_words_that_do_not_fit_on_a_line(tmp_path, word):
+    with pytest.raises(InputError, match="does not fit"):
+        Vocab((PAD, UNK, word)).write(tmp_path / "words.txt")
+    assert not list(tmp_path.iterdir())

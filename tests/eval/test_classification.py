@@ -1,0 +1,87 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from sklearn import metrics
+
+from jaxemb.eval import classification
+
+
+def made(n=60, classes=4, seed=0):
+    rng = np.random.default_rng(seed)
+    return (
+        rng.normal(size=(n, classes)).astype(np.float32),
+        rng.integers(0, classes, n).astype(np.int32),
+        rng.random(n) < 0.7,
+    )
+
+
+def test_accuracy_over_unequal_batches_is_sklearns():
+    logits, labels, mask = made()
+    total = classification.Ratio(0.0, 0.0)
+    for part in (slice(0, 7), slice(7, 40), slice(40, 60)):
+        total += jax.jit(classification.accuracy)(
+            logits[part], labels[part], mask[part]
+        )
+    expected = metrics.accuracy_score(labels[mask], logits.argmax(-1)[mask])
+    assert float(total.value) == pytest.approx(expected)
+    assert float(total.count) == mask.sum()
+    assert jax.tree.structure(total).num_leaves == 2
+
+
+def test_nothing_counted_is_nan_and_masked_nan_does_not_leak():
+    empty = classification.accuracy(
+        jnp.zeros((3, 2)), jnp.zeros(3, jnp.int32), jnp.zeros(3, bool)
+    )
+    assert np.isnan(empty.value)
+    values, mask = jnp.array([1.0, jnp.nan]), jnp.array([True, False])
+    assert float(classification.ratio(values, mask).value) == 1.0
+    assert float(classification.ratio(jnp.array([1.0, 2.0])).value) == 1.5
+
+
+def test_confusion_and_scores_are_sklearns():
+    logits, labels, mask = made(classes=5)
+    labels = np.where(labels == 3, 2, labels)  # class 3 never occurs
+    predictions = logits.argmax(-1).astype(np.int32)
+    counts = jax.jit(classification.confusion, static_argnums=2)(
+        predictions, labels, 5, mask
+    )
+    true, predicted = labels[mask], predictions[mask]
+    np.testing.assert_array_equal(
+        counts, metrics.confusion_matrix(true, predicted, labels=range(5))
+    )
+    found = classification.scores(counts)
+    expected = metrics.precision_recall_fscore_support(
+        true, predicted, labels=range(5), zero_division=0
+    )
+    for mine, theirs in zip(
+        (found.precision, found.recall, found.f1, found.support), expected, strict=True
+    ):
+        np.testing.assert_allclose(mine, theirs)
+    assert found.accuracy == pytest.approx(metrics.accuracy_score(true, predicted))
+    assert classification.macro_f1(counts) == pytest.approx(
+        metrics.f1_score(
+            true, predicted, labels=range(5), average="macro", zero_division=0
+        )
+    )
+
+
+def test_confusion_batches_add_and_ignores_ids_out_of_range():
+    _, labels, _ = made(classes=3)
+    predictions = np.roll(labels, 1)
+    parts = [
+        classification.confusion(
+            jnp.array(predictions[part]), jnp.array(labels[part]), 3
+        )
+        for part in (slice(0, 25), slice(25, 60))
+    ]
+    np.testing.assert_array_equal(
+        sum(parts), metrics.confusion_matrix(labels, predictions)
+    )
+    odd = classification.confusion(jnp.array([0, 1, 7]), jnp.array([0, -1, 1]), 3)
+    assert int(odd.sum()) == 1 and int(odd[0, 0]) == 1
+
+
+def test_scores_of_an_empty_matrix_are_nan():
+    found = classification.scores(np.zeros((2, 2), np.int64))
+    assert np.isnan(found.accuracy) and np.isnan(found.macro_f1)

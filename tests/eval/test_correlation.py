@@ -1,0 +1,39 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from jaxemb.eval import correlation
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(-4, 4), st.integers(-4, 4)), min_size=2, max_size=20
+    ),
+    st.floats(1e-100, 1e100),
+)
+def test_correlations_are_scipys_with_ties(pairs, scale):
+    x, y = np.array(pairs, np.float64).T * scale
+    whole = np.arange(len(x))[np.newaxis]
+    rho = correlation.spearman_statistic(x, y)(whole)[0]
+    r = correlation.pearson_statistic(x, y)(whole)[0]
+    if np.ptp(x) == 0 or np.ptp(y) == 0:
+        assert np.isnan(rho) and np.isnan(r)
+    else:
+        assert rho == pytest.approx(stats.spearmanr(x, y).statistic, abs=1e-9)
+        assert r == pytest.approx(stats.pearsonr(x, y).statistic, abs=1e-9)
+
+
+def test_each_resample_is_ranked_anew():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=25).round(1), rng.normal(size=25)
+    rows = rng.integers(0, 25, (30, 25))
+    found = correlation.spearman_statistic(x, y)(rows)
+    expected = [stats.spearmanr(x[row], y[row]).statistic for row in rows]
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_one_item_has_no_correlation():
+    one = np.array([[1.0]])
+    assert np.isnan(correlation.pearson(one, one)[0])

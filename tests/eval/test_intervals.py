@@ -1,0 +1,130 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from jaxemb.eval import intervals
+
+values = st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=12)
+
+
+@given(values, st.floats(0.5, 0.999))
+def test_t_interval_is_scipys(sample, level):
+    found = intervals.t_interval(sample, level)
+    assert found.mean == pytest.approx(np.mean(sample), abs=1e-9)
+    scale = stats.sem(sample)
+    if scale > 1e-9:
+        low, high = stats.t.interval(level, len(sample) - 1, np.mean(sample), scale)
+        assert found.low == pytest.approx(low, rel=1e-6, abs=1e-6)
+        assert found.high == pytest.approx(high, rel=1e-6, abs=1e-6)
+    else:
+        assert found.low == pytest.approx(found.high, abs=1e-6)
+
+
+@pytest.mark.parametrize("level", [0.9, 0.95])
+def test_paired_t_is_scipys(level):
+    rng = np.random.default_rng(0)
+    first, second = rng.normal(1, 1, 10), rng.normal(0, 1, 10)
+    found = intervals.paired_t(first, second, level)
+    expected = stats.ttest_rel(first, second).confidence_interval(level)
+    assert (found.low, found.high) == pytest.approx(expected)
+    assert found.mean == pytest.approx(np.mean(first - second))
+    with pytest.raises(ValueError, match="10 against 9"):
+        intervals.paired_t(list(first), list(second[:9]))
+
+
+def test_pairing_matters():
+    # Folds that differ far more than the arms do: only the paired interval sees it.
+    folds = np.array([70.0, 75.0, 80.0, 85.0])
+    better = folds + np.array([0.9, 1.1, 1.0, 1.0])
+    alone = intervals.t_interval(better - folds.mean())
+    paired = intervals.paired_t(better, folds)
+    assert intervals.verdict(alone.low, alone.high) == "inconclusive"
+    assert intervals.verdict(paired.low, paired.high) == "supported"
+
+
+def test_too_few_values_say_so():
+    one = intervals.t_interval([79.3])
+    assert one.mean == 79.3 and not one.known and one.bounds() is None
+    assert str(one) == "79.3 [no interval]"
+    assert math.isnan(intervals.t_interval([]).mean)
+    assert intervals.verdict(one.low, one.high) == "inconclusive"
+    mean_of = np.array([5.0])
+    single = intervals.bootstrap(lambda rows: mean_of[rows].mean(-1), 1)
+    assert single.mean == 5.0 and not single.known
+    assert math.isnan(intervals.bootstrap(lambda rows: rows.mean(-1), 0).mean)
+    none = intervals.bootstrap(lambda rows: rows.mean(-1), 4, resamples=0)
+    assert none.mean == 1.5 and not none.known
+
+
+def test_a_failed_seed_does_not_vanish():
+    found = intervals.t_interval([1.0, math.nan, 3.0])
+    assert math.isnan(found.mean) and not found.known
+
+
+def test_bootstrap_is_scipys_percentile_method(monkeypatch):
+    data = np.random.default_rng(3).exponential(size=40)
+    expected = stats.bootstrap(
+        (data,),
+        np.mean,
+        vectorized=True,
+        n_resamples=500,
+        method="percentile",
+        rng=np.random.default_rng(7),
+    ).confidence_interval
+    monkeypatch.setattr(intervals, "_CHUNK", 1000)  # several chunks, the last shorter
+    found = intervals.bootstrap(
+        lambda rows: data[rows].mean(-1), len(data), seed=7, resamples=500
+    )
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+    assert found.mean == pytest.approx(data.mean())
+
+
+def test_bootstrap_leaves_out_undefined_resamples():
+    data = np.array([0.0, 1.0])
+
+    def nan_when_constant(rows):
+        drawn = data[rows]
+        return np.where(np.ptp(drawn, axis=1) == 0, np.nan, drawn.mean(-1))
+
+    found = intervals.bootstrap(nan_when_constant, 2, resamples=50)
+    assert (found.low, found.high) == (0.5, 0.5)
+    undefined = intervals.bootstrap(lambda rows: np.full(len(rows), np.nan), 3)
+    assert math.isnan(undefined.mean) and not undefined.known
+
+
+def test_paired_bootstrap_resamples_both_alike():
+    rng = np.random.default_rng(0)
+    noise = rng.normal(scale=10, size=100)
+    first, second = noise + 1.0, noise
+    found = intervals.paired_bootstrap(
+        lambda rows: first[rows].mean(-1), lambda rows: second[rows].mean(-1), 100
+    )
+    assert found.low == pytest.approx(1.0) and found.high == pytest.approx(1.0)
+
+
+def test_same_seed_same_interval():
+    data = np.random.default_rng(0).normal(size=30)
+    again = [
+        intervals.bootstrap(lambda rows: data[rows].mean(-1), 30, seed=seed)
+        for seed in (1, 1, 2)
+    ]
+    assert again[0] == again[1] != again[2]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (0.2, 1.6, "supported"),
+        (-1.6, -0.2, "contradicted"),
+        (-0.1, 0.1, "inconclusive"),
+        (0.0, 1.0, "inconclusive"),
+        (-1.0, 0.0, "inconclusive"),
+        (math.nan, math.nan, "inconclusive"),
+    ],
+)
+def test_verdict(low, high, expected):
+    assert intervals.verdict(low, high) == expected

@@ -1,0 +1,216 @@
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from scipy.spatial import distance
+
+from jaxemb.data import pairs as pairs_lib
+from jaxemb.data import sources
+from jaxemb.data.pairs import WordPair
+from jaxemb.data.vectors import WordVectors, read_word_vectors
+from jaxemb.errors import InputError
+from jaxemb.eval import similarity
+
+
+def table(words, seed=0, dim=5):
+    rows = np.random.default_rng(seed).normal(size=(len(words), dim))
+    return WordVectors(tuple(words), rows.astype(np.float32))
+
+
+def made_pairs(words, n=40, seed=1):
+    rng = np.random.default_rng(seed)
+    ends = [rng.choice(words, 2, replace=False) for _ in range(n)]
+    scores = rng.integers(0, 10, n) / 2  # with ties
+    return [
+        WordPair(str(a), str(b), float(s))
+        for (a, b), s in zip(ends, scores, strict=True)
+    ]
+
+
+WORDS = [f"w{i}" for i in range(20)]
+
+
+def by_scipy(vectors, pairs, missing=None):
+    """Spearman and Pearson by scipy; `missing` is the row of an absent word."""
+    cosines, human = [], []
+    for a, b, score in pairs:
+        rows = [vectors[w] if w in vectors else missing for w in (a, b)]
+        if any(row is None for row in rows):
+            continue
+        zero = any(not np.any(row) for row in rows)
+        cosines.append(0.0 if zero else 1 - distance.cosine(*np.float64(rows)))
+        human.append(score)
+    return stats.spearmanr(cosines, human)[0], stats.pearsonr(cosines, human)[0]
+
+
+@given(st.integers(0, 30))
+def test_scores_are_scipys(seed):
+    vectors, pairs = table(WORDS, seed), made_pairs([*WORDS, "x", "y"], seed=seed)
+    zero, mean = np.zeros(5), vectors.matrix.mean(axis=0)
+    for oov, missing in (("skip", None), ("zero", zero), ("mean", mean)):
+        found = similarity.word_similarity(vectors, pairs, oov=oov, resamples=0)
+        expected = by_scipy(vectors, pairs, missing)
+        assert (found.spearman, found.pearson) == pytest.approx(expected, abs=1e-6)
+        known = [a in vectors and b in vectors for a, b, _ in pairs]
+        assert (found.covered, found.total) == (sum(known), 40)
+
+
+@pytest.mark.parametrize("zeros", [False, True])
+def test_scores_are_gensims(tmp_path, zeros):
+    vectors = table([*WORDS, "Paris", "paris", "ROME"], dim=8)
+    pairs = made_pairs([*WORDS, "PARIS", "Paris", "rome", "absent"], 80)
+    path = tmp_path / "pairs.tsv"
+    path.write_text("".join(f"{a}\t{b}\t{s}\n" for a, b, s in pairs))
+    pearson, spearman, missing = vectors.to_gensim().evaluate_word_pairs(
+        path, dummy4unknown=zeros
+    )
+    found = similarity.word_similarity(
+        vectors, pairs, oov="zero" if zeros else "skip", case="ignore", resamples=0
+    )
+    assert found.spearman == pytest.approx(spearman[0], abs=1e-6)
+    assert found.pearson == pytest.approx(pearson[0], abs=1e-5)
+    if not zeros:
+        assert 100 * (1 - found.covered / found.total) == pytest.approx(missing)
+
+
+def test_case_is_explicit():
+    vectors = table(["Paris", "london", "ROME", "oslo"])
+    pairs = [WordPair("Paris", "London", 1.0), WordPair("rome", "oslo", 2.0)]
+    covered = {
+        case: similarity.word_similarity(vectors, pairs, case=case)
+        for case in ("exact", "lower", "fallback", "ignore")
+    }
+    assert {c: r.covered for c, r in covered.items()} == {
+        "exact": 0,
+        "lower": 0,
+        "fallback": 1,
+        "ignore": 2,
+    }
+    assert covered["fallback"].recased == 1 and covered["ignore"].recased == 2
+    assert covered["exact"].recased == 0
+    assert covered["fallback"].case == "fallback"
+
+
+@pytest.mark.parametrize("case", ["exact", "lower", "fallback"])
+def test_the_words_looked_up_are_enough(case):
+    words = ["Paris", "paris", "London", "oslo", "ROME", "rome"]
+    vectors = table(words)
+    pairs = made_pairs(["Paris", "LONDON", "London", "Oslo", "rome", "ROME"], 30)
+    looked_up = similarity.words_looked_up(pairs, case)
+    part = vectors.subset([w for w in words if w in looked_up])
+    assert similarity.word_similarity(part, pairs, case=case) == (
+        similarity.word_similarity(vectors, pairs, case=case)
+    )
+
+
+@pytest.mark.parametrize("oov", ["skip", "zero", "mean"])
+def test_no_coverage_is_nan_and_not_a_score(oov):
+    pairs = [WordPair("x", "y", 1.0), WordPair("x", "z", 2.0), WordPair("w1", "z", 3.0)]
+    found = similarity.word_similarity(table(WORDS), pairs, oov=oov)
+    assert found.covered == 0 and found.total == 3
+    for value in (found.spearman, found.pearson, found.low, found.high):
+        assert math.isnan(value)
+
+
+def test_no_pairs_and_one_pair_have_no_score():
+    empty = similarity.word_similarity(table(WORDS), [])
+    assert math.isnan(empty.spearman) and empty.total == 0
+    one = similarity.word_similarity(table(WORDS), [WordPair("w1", "w2", 3.0)])
+    assert math.isnan(one.spearman) and one.covered == 1
+
+
+def test_a_constant_table_has_no_score():
+    same = WordVectors(tuple(WORDS), np.ones((20, 3), np.float32))
+    found = similarity.word_similarity(same, made_pairs(WORDS))
+    assert found.covered == 40 and math.isnan(found.spearman)
+
+
+def test_a_zero_row_counts_as_missing():
+    vectors = table(WORDS)
+    without = vectors.subset([w for w in WORDS if w != "w3"])
+    vectors.matrix[3] = 0
+    pairs = made_pairs(WORDS)
+    found = similarity.word_similarity(vectors, pairs)
+    assert found.zero_rows == 1
+    assert dataclasses.replace(found, zero_rows=0) == (
+        similarity.word_similarity(without, pairs)
+    )
+
+
+def test_words_with_themselves_tie():
+    pairs = [WordPair(w, w, float(i)) for i, w in enumerate(WORDS)]
+    found = similarity.word_similarity(table(WORDS, dim=50), pairs)
+    assert found.covered == 20 and math.isnan(found.spearman)
+
+
+def test_a_row_that_is_not_finite_is_named():
+    vectors = table(WORDS)
+    vectors.matrix[7, 2] = np.nan
+    with pytest.raises(InputError, match="the vector of 'w7' is not finite"):
+        similarity.word_similarity(vectors, made_pairs(WORDS))
+
+
+def test_tiny_and_huge_rows_have_the_same_cosines():
+    vectors, pairs = table(WORDS), made_pairs(WORDS)
+    scale = np.where(np.arange(20) % 2, 1e-30, 1e30)[:, np.newaxis]
+    scaled = WordVectors(vectors.words, (vectors.matrix * scale).astype(np.float32))
+    first = similarity.word_similarity(vectors, pairs)
+    second = similarity.word_similarity(scaled, pairs)
+    assert first.pearson == pytest.approx(second.pearson, abs=1e-6)
+
+
+def test_the_interval_is_a_bootstrap_over_pairs():
+    vectors, pairs = table(WORDS), made_pairs(WORDS, 60)
+    found = similarity.word_similarity(vectors, pairs, resamples=300, seed=5)
+    human = np.array([p.score for p in pairs])
+    cosines = np.array([vectors.similarity(p.first, p.second) for p in pairs])
+    expected = stats.bootstrap(
+        (cosines, human),
+        lambda x, y: stats.spearmanr(x, y).statistic,
+        paired=True,
+        vectorized=False,
+        n_resamples=300,
+        method="percentile",
+        rng=np.random.default_rng(5),
+    ).confidence_interval
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+
+
+def test_a_difference_is_taken_on_the_pairs_that_both_cover():
+    words = [*WORDS, "only"]
+    first, second = table(words, 0), table(WORDS, 1)
+    pairs = made_pairs([*words, "neither"], 60)
+    found = similarity.compare_similarity(first, second, pairs)
+    common = [p for p in pairs if p.first in second and p.second in second]
+    assert (found.common, found.total) == (len(common), 60)
+    assert found.first == pytest.approx(by_scipy(first, common)[0], abs=1e-6)
+    assert found.second == pytest.approx(by_scipy(second, common)[0], abs=1e-6)
+    assert found.difference == pytest.approx(found.first - found.second)
+    assert found.low < found.difference < found.high
+    same = similarity.compare_similarity(first, first, pairs)
+    assert same.difference == same.low == same.high == 0
+    nothing = similarity.compare_similarity(first, second, pairs[:0])
+    assert math.isnan(nothing.difference) and nothing.common == 0
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("RG-65", 0.691), ("MEN-TR-3k", 0.681), ("WS-353-ALL", 0.533)],
+)
+def test_known_scores_of_glove(name, expected):
+    lists, glove = (sources.locate(n) for n in ("wordsim", "glove-100d-subset"))
+    if lists is None or glove is None:
+        pytest.skip("needs wordsim/ and glove.6B.100d.subset.txt in $JAXEMB_DATA")
+    pairs = pairs_lib.read_pairs(lists.part(name))
+    keep = similarity.words_looked_up(pairs)
+    found = similarity.word_similarity(
+        read_word_vectors(glove.path, keep=keep), pairs, resamples=100
+    )
+    assert found.covered == found.total
+    assert found.spearman == pytest.approx(expected, abs=0.002)
+    assert found.low < found.spearman < found.high

@@ -1,0 +1,98 @@
+import inspect
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxemb.nn
+from tests import contracts
+from tests.contracts import EXTRA, Case
+
+LENGTH, DIM, VOCAB = 5, 4, 11
+LENGTHS = np.array([5, 3, 1, 4, 2, 5, 1, 3])
+MASK = jnp.asarray(np.arange(LENGTH) < LENGTHS[:, None])
+VECTORS = jax.random.normal(jax.random.key(3), (8, LENGTH, DIM))
+IDS = jnp.where(MASK, jax.random.randint(jax.random.key(4), MASK.shape, 1, VOCAB), 0)
+
+
+def masked(cls, outputs, name="", /, deterministic=None, **fields):
+    """A module of vectors and a mask; the padding that is added holds NaN."""
+
+    def pad(vectors, mask):
+        ends = ((0, 0), (0, EXTRA))
+        vectors = jnp.where(mask[..., None], vectors, jnp.nan)
+        return (
+            jnp.pad(vectors, (*ends, (0, 0)), constant_values=jnp.nan),
+            jnp.pad(mask, ends),
+        )
+
+    build = lambda dtype=jnp.float32: cls(**fields, dtype=dtype)
+    return Case(cls, build, (VECTORS, MASK), pad, outputs, deterministic, name=name)
+
+
+def pad_vectors(vectors):
+    return (jnp.pad(vectors, ((0, 0), (0, EXTRA), (0, 0)), constant_values=9.0),)
+
+
+def embedding(mode):
+    cls = jaxemb.nn.DeltaEmbedding
+    return Case(
+        cls,
+        lambda dtype=jnp.float32: cls(VOCAB, DIM, mode, dtype=dtype),
+        (IDS,),
+        lambda ids: (jnp.pad(ids, ((0, 0), (0, EXTRA))),),
+        ("bfloat16",),
+        name=f"DeltaEmbedding-{mode}",
+    )
+
+
+LOW, HIGH = "bfloat16", "float32"
+CASES = [
+    embedding("fixed"),
+    embedding("finetune"),
+    embedding("delta"),
+    Case(
+        jaxemb.nn.Dropout,
+        lambda dtype=None: jaxemb.nn.Dropout(0.4),
+        (VECTORS,),
+        pad_vectors,
+        (LOW,),
+        deterministic=False,
+        ignores_padding=False,
+    ),
+    Case(
+        jaxemb.nn.Highway,
+        lambda dtype=jnp.float32: jaxemb.nn.Highway(dtype=dtype),
+        (VECTORS,),
+        pad_vectors,
+        (LOW,),
+        ignores_padding=False,
+    ),
+    masked(
+        jaxemb.nn.KimCNN, (HIGH,), deterministic=False, classes=3, widths=(2, 3), maps=6
+    ),
+    masked(jaxemb.nn.LSTM, (LOW, HIGH, HIGH), hidden=3),
+    masked(jaxemb.nn.BiLSTM, (LOW, HIGH, HIGH), hidden=3, unroll=2),
+    masked(
+        jaxemb.nn.LSTMClassifier,
+        (HIGH,),
+        deterministic=False,
+        classes=3,
+        hidden=5,
+        bidirectional=True,
+    ),
+]
+
+
+def test_every_public_module_has_a_case():
+    public = [getattr(jaxemb.nn, name) for name in jaxemb.nn.__all__]
+    modules = {x for x in public if inspect.isclass(x) and issubclass(x, nn.Module)}
+    assert modules == {case.module for case in CASES}
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("check", contracts.ALL, ids=lambda check: check.__name__)
+def test_contract(check, case):
+    check(case)

@@ -1,0 +1,75 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from jaxemb import optim
+from jaxemb.errors import InputError
+
+DECAY, STEPS = 0.9, 12
+
+
+def train(transform):
+    """The parameters after every update, and the last state."""
+    params = {"w": jnp.array([2.0, -1.0])}
+    state = transform.init(params)
+    seen = [params["w"]]
+
+    @jax.jit
+    def step(params, state):
+        gradients = jax.tree.map(jnp.sin, params)
+        updates, state = transform.update(gradients, state, params)
+        return optax.apply_updates(params, updates), state
+
+    for _ in range(STEPS):
+        params, state = step(params, state)
+        seen.append(params["w"])
+    return np.asarray(seen, np.float64), state
+
+
+def test_debiased_average_is_the_weighted_mean_of_the_updated_parameters():
+    transform = optax.chain(optax.adam(0.1), optim.parameter_ema(DECAY))
+    seen, state = train(transform)
+    weights = DECAY ** np.arange(STEPS)[::-1]
+    expected = (weights[:, None] * seen[1:]).sum(axis=0) / weights.sum()
+    np.testing.assert_allclose(optim.ema_params(state)["w"], expected, rtol=1e-5)
+
+
+def test_plain_average_starts_at_the_first_parameters():
+    transform = optax.chain(optax.sgd(0.1), optim.parameter_ema(DECAY, debias=False))
+    seen, state = train(transform)
+    expected = seen[0]
+    for params in seen[1:]:
+        expected = DECAY * expected + (1 - DECAY) * params
+    np.testing.assert_allclose(optim.ema_params(state)["w"], expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.5, 0.999, 0.999999])
+def test_after_one_update_the_debiased_average_is_the_parameter(decay):
+    transform = optax.chain(optax.sgd(0.1), optim.parameter_ema(decay))
+    params = {"w": jnp.array([2.0, -1.0])}
+    state = transform.init(params)
+    np.testing.assert_array_equal(optim.ema_params(state)["w"], params["w"])
+    updates, state = transform.update({"w": jnp.ones(2)}, state, params)
+    expected = optax.apply_updates(params, updates)["w"]
+    np.testing.assert_allclose(optim.ema_params(state)["w"], expected, rtol=1e-6)
+
+
+def test_the_average_equals_optax():
+    transform = optax.chain(optax.sgd(0.1), optim.parameter_ema(DECAY))
+    seen, state = train(transform)
+    theirs = optax.ema(DECAY, debias=True)
+    their_state = theirs.init(jnp.array(seen[0], jnp.float32))
+    for params in seen[1:]:
+        average, their_state = theirs.update(
+            jnp.array(params, jnp.float32), their_state
+        )
+    np.testing.assert_allclose(optim.ema_params(state)["w"], average, rtol=1e-5)
+
+
+def test_mistakes_are_named():
+    with pytest.raises(InputError, match="holds 0"):
+        optim.ema_params(optax.sgd(0.1).init({"w": jnp.zeros(2)}))
+    with pytest.raises(InputError, match="decay is 1.0"):
+        optim.parameter_ema(1.0)

@@ -1,0 +1,76 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.special
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from jaxemb import numerics
+
+ROWS = hnp.arrays(
+    np.float32,
+    (3, 4),
+    elements=st.floats(-1e30, 1e30, width=32, allow_subnormal=False),
+)
+
+
+@given(ROWS)
+def test_safe_norm_is_the_norm_without_overflow_or_underflow(x):
+    expected = np.linalg.norm(x.astype(np.float64), axis=-1)
+    norm = np.asarray(numerics.safe_norm(jnp.array(x)))
+    np.testing.assert_allclose(norm, expected, rtol=1e-5, atol=1e-36)
+
+
+def test_safe_norm_has_gradients_of_two_orders_at_zero():
+    x = jnp.array([[0.0, 0.0], [3.0, 4.0], [1e-25, 0.0]])
+    total = lambda x: jnp.sum(numerics.safe_norm(x))
+    gradient = jax.jit(jax.grad(total))(x)
+    np.testing.assert_allclose(gradient, [[0, 0], [0.6, 0.8], [1, 0]], rtol=1e-6)
+    second = jax.jit(jax.hessian(numerics.safe_norm))
+    assert np.isfinite(second(x[0])).all()
+    unit = np.array([0.6, 0.8])
+    expected = (np.eye(2) - np.outer(unit, unit)) / 5  # d(x / |x|)
+    np.testing.assert_allclose(second(x[1]), expected, atol=1e-6)
+
+
+def test_safe_norm_takes_axes_and_vmap():
+    x = np.random.default_rng(0).normal(size=(2, 3, 4)).astype(np.float32)
+    for axis in (0, 1, -1):
+        norm = numerics.safe_norm(jnp.array(x), axis, keepdims=True)
+        expected = np.linalg.norm(x, axis=axis, keepdims=True)
+        np.testing.assert_allclose(norm, expected, rtol=1e-6)
+    mapped = jax.vmap(jax.grad(lambda r: jnp.sum(numerics.safe_norm(r))))(jnp.array(x))
+    expected = x / np.linalg.norm(x, axis=-1, keepdims=True)
+    np.testing.assert_allclose(mapped, expected, rtol=1e-5)
+
+
+def test_masked_reductions_are_those_of_the_kept_entries():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(6, 5)).astype(np.float32) * 30
+    mask = rng.random((6, 5)) < 0.5
+    mask[0], mask[1] = False, True
+    x[2, ~mask[2]] = np.nan
+    arguments = jnp.array(x), jnp.array(mask)
+    softmax = np.asarray(numerics.masked_softmax(*arguments))
+    largest = numerics.masked_max(*arguments, empty=-7.0)
+    mean = numerics.masked_mean(*arguments, axis=-1)
+    for row in range(6):
+        kept = x[row, mask[row]]
+        np.testing.assert_array_equal(softmax[row, ~mask[row]], 0)
+        if len(kept):
+            expected = scipy.special.softmax(kept.astype(np.float64))
+            np.testing.assert_allclose(softmax[row, mask[row]], expected, rtol=1e-5)
+        assert largest[row] == (kept.max() if len(kept) else -7)
+        expected = kept.mean() if len(kept) else 0
+        np.testing.assert_allclose(mean[row], expected, rtol=1e-5)
+    whole = numerics.masked_mean(*arguments)
+    np.testing.assert_allclose(whole, x[mask].mean(), rtol=1e-5)
+
+
+def test_masked_entries_take_no_gradient():
+    x = jnp.array([1.0, jnp.nan, 3.0])
+    mask = jnp.array([True, False, True])
+    for f in (numerics.masked_softmax, numerics.masked_max, numerics.masked_mean):
+        gradient = jax.grad(lambda x, f=f: jnp.sum(jnp.sin(f(x, mask))))(x)
+        assert gradient[1] == 0 and jnp.isfinite(gradient).all()
