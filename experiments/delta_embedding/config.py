@@ -76,6 +76,7 @@ class Config:
         "delta-1e-3",
         "delta-1e-4",
         "delta-1e-5",
+        "prox-1e-4",
     )
     """fixed, finetune, delta-C (penalty in the loss), prox-C (proximal step)."""
     protocol: Literal["folds", "seeds"] = "folds"
