@@ -42,10 +42,17 @@ class Case:
     def __str__(self) -> str:
         return self.name or self.module.__name__
 
-    def start(self, seed: int = 0, **build: Any) -> tuple[nn.Module, Any]:
-        """The module and its variables, all of them moved from their first values."""
+    def start(self, **build: Any) -> tuple[nn.Module, Any]:
+        """The module, and variables of its shapes, none of them 0 or 1."""
         module = self.build(**build)
-        return module, _init(module, self.deterministic, seed, *self.inputs)
+        kwargs = {} if self.deterministic is None else {"deterministic": True}
+        shapes = jax.eval_shape(
+            lambda: module.init(jax.random.key(0), *self.inputs, **kwargs)
+        )
+        rng = np.random.default_rng(0)
+        draw = lambda p: jnp.array(0.5 * rng.normal(size=p.shape), p.dtype)
+        shapes = {k: v for k, v in shapes.items() if k != "intermediates"}
+        return module, jax.tree.map(draw, shapes)
 
     def run(self, module: nn.Module, variables: Any, *inputs: Any) -> Any:
         """The output and the gradient of the parameters, compiled once a shape."""
@@ -60,20 +67,6 @@ def _apply(module, deterministic, variables, *inputs):
 
 # Most of the time here is the compiler's; the numbers are the same without its best.
 FAST = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
-
-
-@functools.partial(jax.jit, static_argnums=(0, 1, 2), compiler_options=FAST)
-def _init(module, deterministic, seed, *inputs):
-    kwargs = {} if deterministic is None else {"deterministic": True}
-    variables = module.init(jax.random.key(seed), *inputs, **kwargs)
-    key = jax.random.key(7)
-    # Some start at zero, where a wrong term would not show.
-    move = lambda p: p + 0.1 * jax.random.normal(key, p.shape, p.dtype)
-    return {
-        name: jax.tree.map(move, collection)
-        for name, collection in variables.items()
-        if name != "intermediates"
-    }
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1), compiler_options=FAST)
@@ -193,9 +186,8 @@ def check_nnx(case: Case) -> None:
         assert holder[last].shape == value.shape
         holder[last].set_value(value)
     output = nnx.jit(lambda wrapped, *x: wrapped(*x, **kwargs))(wrapped, *case.inputs)
-    expected = jax.jit(functools.partial(module.apply, **kwargs))(
-        variables, *case.inputs
-    )
+    off = None if case.deterministic is None else True
+    expected, _ = _run(module, off, variables, *case.inputs)
     _close(output, expected, **TOLERANCE)
 
 

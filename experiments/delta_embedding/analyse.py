@@ -40,6 +40,13 @@ def words_of(lists: Mapping[str, Sequence[WordPair]]) -> set[str]:
     return {w for rows in lists.values() for w in similarity.words_looked_up(rows)}
 
 
+def part_folder(
+    config: Config, workdir: epath.Path, table: str, arm: str, part: int
+) -> epath.Path:
+    """Where one fold or seed of an arm is trained."""
+    return workdir / table / arm / f"{config.protocol.removesuffix('s')}-{part}"
+
+
 def best_epoch(folder: epath.Path) -> dict[str, float]:
     """The evaluation with the first highest dev accuracy."""
     lines = [x for x in train.read_metrics(folder) if "dev/accuracy" in x]
@@ -78,8 +85,7 @@ class Outcome:
         self._whole = all(d.kind == "real" for d in task.data)
 
     def _folder(self, table: Table, name: str, part: int) -> epath.Path:
-        label = f"{self._config.protocol[:-1]}-{part}"
-        return self._workdir / table.name / name / label
+        return part_folder(self._config, self._workdir, table.name, name, part)
 
     @functools.cache  # noqa: B019 (an outcome lives as long as its run)
     def _scores(

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import tyro
 
 from experiments.common.cli import Run
+from jaxemb.data import sources
 from jaxemb.errors import InputError
 
 SLUG = "delta_embedding"
@@ -107,7 +108,15 @@ class Config:
         if self.task == "planted":
             return ()
         text = "sst-trees" if self.task == "kmr" else self.task
-        return (text, *self.vectors)
+        return (text, *map(at_hand, self.vectors))
+
+
+def at_hand(vectors: str) -> str:
+    """The name of a table, or of the subset that stands in where only that is here."""
+    subset = f"{vectors}-subset"
+    if subset in sources.DATA_SETS and not sources.locate(vectors):
+        return subset if sources.locate(subset) else vectors
+    return vectors
 
 
 KMR = Config(
@@ -129,9 +138,9 @@ SMOKE = Config(
     vectors=("planted",),
     arms=("finetune", "fixed", "delta-1e-3", "prox-1e-3"),
     parts=2,
-    epochs=3,
+    epochs=2,
     batch_size=32,
-    buckets=2,
+    buckets=1,
     model=Model(maps=8),
 )
 DEMO = Config(
@@ -145,7 +154,7 @@ DEMO = Config(
     report=True,
 )
 OFFLINE_DEMO = dataclasses.replace(
-    DEMO, task="planted", vectors=("planted",), batch_size=32
+    DEMO, preset="demo-offline", task="planted", vectors=("planted",)
 )
 
 PRESETS = {

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from experiments.delta_embedding.config import Config
+from experiments.delta_embedding.config import Config, at_hand
 from jaxemb.data import (
     batching,
     lexicons,
@@ -126,9 +126,7 @@ def load_vectors(
             name=name, kind="subset", source="file", sha256=None, size=len(table)
         )
         return table, data
-    if name == "glove-100d" and sources.locate(name) is None:
-        name = "glove-100d-subset"
-    found = sources.get(name)
+    found = sources.get(at_hand(name))
     return vectors.read_word_vectors(found.path, keep=keep), _described(found)
 
 

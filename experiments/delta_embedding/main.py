@@ -10,12 +10,11 @@ import numpy as np
 from etils import epath
 from rich.console import Console
 
-from experiments.common import cli
 from experiments.delta_embedding import analyse, data, model
-from experiments.delta_embedding.config import PRESETS, SLUG, Arm, Config, arm
-from jaxemb import train
+from experiments.delta_embedding.config import OFFLINE_DEMO, SLUG, Arm, Config, arm
+from jaxemb import storage, terminal, train
 from jaxemb.analysis import report
-from jaxemb.data import batching
+from jaxemb.data import batching, sources
 from jaxemb.train import results
 
 _EVAL_BATCH = 200
@@ -23,13 +22,27 @@ _EVAL_BATCH = 200
 
 def run(config: Config) -> dict:
     """Runs a preset and returns its results, as written to `results.json`."""
+    try:
+        return _run(config)
+    except sources.Offline as error:
+        if config.preset != "demo":
+            raise
+        terminal.say(
+            f"no network ({error}): the same job on a built-in synthetic world"
+        )
+        return _run(dataclasses.replace(OFFLINE_DEMO, run=config.run))
+
+
+def _run(config: Config) -> dict:
     started = time.monotonic()
     config.run.profile_steps  # noqa: B018 (a bad flag is told before the work starts)
     arms = [arm(name) for name in config.arms]
     workdir = epath.Path(config.workdir)
-    console = Console(stderr=True)
     task = data.load(config)
     similarity = data.load_similarity(config)
+    if train.is_primary():
+        words = "".join(f"{word}\n" for word in task.vocab.words)
+        storage.write_text(workdir / "words.txt", words)
     tables = []
     for name in config.vectors:
         words, described = data.load_vectors(name, task, analyse.words_of(similarity))
@@ -39,16 +52,14 @@ def run(config: Config) -> dict:
         for part in range(config.parts):
             split = task.split(config, part)
             for a in arms:
-                folder = (
-                    workdir / table.name / a.name / f"{config.protocol[:-1]}-{part}"
-                )
+                folder = analyse.part_folder(config, workdir, table.name, a.name, part)
                 best = systems[a.name].fit_part(split, part, folder)
-                console.print(
-                    f"{table.name} · {a.name} · {config.protocol[:-1]} {part}: "
-                    f"test accuracy {100 * best['test/accuracy']:.2f} "
-                    f"(best dev at step {best['step']})",
-                    highlight=False,
+                terminal.say(
+                    f"{' · '.join(folder.parts[-3:])}: test accuracy "
+                    f"{100 * best['test/accuracy']:.2f} at step {best['step']}"
                 )
+    if not train.is_primary():
+        return {}
     outcome = analyse.Outcome(config, task, tables, similarity, workdir)
     written = results.write(
         workdir,
@@ -86,12 +97,7 @@ class System:
         )
         self._step = train.data_parallel(step, mesh, mode=config.run.parallel)
         self._hits = train.everywhere(model.hits(self._module))
-        self._part_config = {
-            **results.as_json(dataclasses.replace(config, arms=())),
-            "arms": arm.name,
-            "run": None,
-            "parts": config.parts if config.protocol == "folds" else None,
-        }
+        self._described = {"arm": arm.name, **_part_of(config)}
 
     def fit_part(self, split: data.Split, part: int, folder: epath.Path) -> dict:
         """Trains one part, or finds it done; returns the scores of its best epoch."""
@@ -120,7 +126,7 @@ class System:
                 save_every=5 * batches.steps_per_epoch,
                 keep=1,
                 keep_best="dev/accuracy",
-                config={**self._part_config, "part": part},
+                config={**self._described, "part": part},
                 name="/".join(folder.parts[-3:]),
                 **config.run.fit_options,
             )
@@ -144,13 +150,19 @@ class System:
         return scores
 
 
+def _part_of(config: Config) -> dict:
+    """The settings that decide the numbers of one part."""
+    settings = results.as_json(config)
+    for name in ("preset", "vectors", "arms", "report", "run"):
+        del settings[name]
+    if config.protocol == "seeds":  # more seeds leave those that are done as they are
+        del settings["parts"]
+    return settings
+
+
 def _mesh(batch_size: int) -> jax.sharding.Mesh:
     """As many devices as divide a batch; the paper's batch of 50 suits few machines."""
     devices = jax.devices()
     if jax.process_count() > 1:
         return train.make_mesh()
     return train.make_mesh(devices[: math.gcd(batch_size, len(devices))])
-
-
-if __name__ == "__main__":
-    cli.main(SLUG, run, PRESETS)

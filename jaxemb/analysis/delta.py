@@ -126,7 +126,7 @@ def neighbour_shift(
     k: int = 10,
     *,
     keep: Collection[str] | None = None,
-    polarity: Mapping[str, float] | None = None,
+    polarity: Mapping[str, float | int] | None = None,
 ) -> NeighbourShift:
     """Nearest words of `word` before and after tuning (Table 5).
 

@@ -8,18 +8,18 @@ fixed colours that the HTML report turns into the page's own, light or dark.
 import io
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import matplotlib
 import numpy as np
+from etils import epath
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
+from jaxemb import storage
 from jaxemb.analysis.delta import NeighbourShift, NormHistogram
-from jaxemb.data.files import write_atomically
 from jaxemb.eval import intervals as statistics
 
 INK = "#24292f"
@@ -197,14 +197,11 @@ def to_svg(figure: Figure) -> str:
     return stream.getvalue()
 
 
-def save(figure: Figure, path: str | Path, caption: str = "") -> Path:
+def save(figure: Figure, path: epath.PathLike, caption: str = "") -> epath.Path:
     """Writes the SVG, and its caption as `NAME.txt` beside it for the report."""
-    path = Path(path)
-    with write_atomically(path) as part:
-        part.write_text(to_svg(figure), encoding="utf-8")
+    path = storage.write_text(path, to_svg(figure))
     if caption:
-        with write_atomically(path.with_suffix(".txt")) as part:
-            part.write_text(caption.strip() + "\n", encoding="utf-8")
+        storage.write_text(path.with_suffix(".txt"), caption.strip() + "\n")
     return path
 
 

@@ -4,13 +4,12 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from etils import epath
 
+from jaxemb import storage
 from jaxemb.analysis import checkpoint, figures, page, svg
-from jaxemb.data.files import write_atomically
 from jaxemb.errors import InputError
 from jaxemb.train import checkpoints, results
 
@@ -20,7 +19,7 @@ _MOST_CURVES = 12  # metrics drawn of one run
 _MOST_ARRAYS = 200  # rows of a parameter table
 
 
-def write(runs: Sequence[epath.PathLike], out: epath.PathLike) -> Path:
+def write(runs: Sequence[epath.PathLike], out: epath.PathLike) -> epath.Path:
     """Writes the report of one or several runs.
 
     Args:
@@ -50,10 +49,7 @@ def write(runs: Sequence[epath.PathLike], out: epath.PathLike) -> Path:
             f"<header><h1>{page.escape(title)}</h1></header>\n"
             f"<nav><ul>{links}</ul></nav>\n{parts}"
         )
-    out = Path(out)
-    with write_atomically(out) as part:
-        part.write_text(page.document(title, body), encoding="utf-8")
-    return out
+    return storage.write_text(out, page.document(title, body))
 
 
 def histories(root: epath.PathLike) -> dict[str, list[list[dict[str, Any]]]]:

@@ -3,7 +3,13 @@
 from jaxemb.train.checkpoints import load_config, load_params
 from jaxemb.train.loop import Diverged, fit
 from jaxemb.train.metrics import read_metrics
-from jaxemb.train.parallel import data_parallel, everywhere, initialize, make_mesh
+from jaxemb.train.parallel import (
+    data_parallel,
+    everywhere,
+    initialize,
+    is_primary,
+    make_mesh,
+)
 from jaxemb.train.preemption import Preempted
 from jaxemb.train.runtime import enable_compilation_cache
 from jaxemb.train.state import State
@@ -18,6 +24,7 @@ __all__ = [
     "everywhere",
     "fit",
     "initialize",
+    "is_primary",
     "load_config",
     "load_params",
     "make_mesh",

@@ -70,15 +70,17 @@ class Checkpoints:
         """
         for step in sorted(self._manager.all_steps(), reverse=True):
             try:
+                saved = _shapes(_metadata(self._folder / str(step) / "params"))
+                self._check_model(step, saved, _shapes(like.params))
                 return self._restore_step(step, like)
+            except InputError:
+                raise
             except Exception as error:  # orbax raises many kinds for a damaged file
-                problem = _first_line(error)
-                self._raise_if_other_model(step, like)
                 _LOG.warning(
                     "%s: checkpoint %d cannot be read (%s); taking the one before",
                     self._folder,
                     step,
-                    problem,
+                    _first_line(error),
                 )
                 self._delete(step)
         return None
@@ -101,13 +103,8 @@ class Checkpoints:
             frozen=frozen,
         ), restored["loop"]
 
-    def _raise_if_other_model(self, step: int, like: State) -> None:
-        """Tells a checkpoint of another model from a damaged one; removes nothing."""
-        try:
-            saved = _shapes(_metadata(self._folder / str(step) / "params"))
-        except Exception:  # unreadable metadata: damaged indeed
-            return
-        wanted = _shapes(like.params)
+    def _check_model(self, step: int, saved: dict, wanted: dict) -> None:
+        """A checkpoint of another model is an error, where a damaged one is removed."""
         if saved != wanted:
             name = min(saved.items() ^ wanted.items())[0]
             raise InputError(

@@ -14,6 +14,7 @@ import jax
 import numpy as np
 from etils import epath
 
+from jaxemb import storage
 from jaxemb.errors import InputError
 from jaxemb.train import checkpoints as checkpoints_lib
 from jaxemb.train import parallel
@@ -106,7 +107,6 @@ def fit(
             _LOG.info("%s: going on from step %d", workdir, _step_of(state))
         start = _step_of(state)
         log = MetricsLog(workdir, start, write=parallel.is_primary())
-        log.flush()
         writer = stack.enter_context(_event_files(workdir, tensorboard))
         bar = stack.enter_context(
             Progress(name, start, num_steps, show=progress and parallel.is_primary())
@@ -281,9 +281,7 @@ def _claim(workdir: epath.Path, config: Mapping[str, Any] | None) -> None:
                 f"{here.get(field)!r}; name another --workdir or remove that one"
             )
     elif parallel.is_primary():
-        part = path.with_name(".config.json.part")
-        part.write_text(json.dumps(here, indent=2) + "\n")
-        part.replace(path)
+        storage.write_text(path, json.dumps(here, indent=2) + "\n")
     parallel.wait_for_all("config")
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from etils import epath
 
+from jaxemb import storage
 from jaxemb.errors import InputError
 
 FILE = "metrics.jsonl"
@@ -44,30 +45,28 @@ class MetricsLog:
           write: False in the processes that leave writing to the primary one.
         """
         self._path = epath.Path(workdir) / FILE
-        self._write = write
         self.lines = [x for x in read_metrics(workdir) if x["step"] <= resume_step]
-        self._pending = "".join(json.dumps(line) + "\n" for line in self.lines)
-        self._started = False
+        # Object stores have no append, so there `flush` writes the whole file again.
+        self._append = write and storage.is_local(workdir)
+        self._rewrite = write and not self._append
+        if write:
+            self._write_all()
 
     def write(self, step: int, values: Mapping[str, float]) -> None:
-        """Adds a line; `flush` brings it to the file."""
-        line = {"step": step, **values}
-        self.lines.append(line)
-        self._pending += json.dumps(line) + "\n"
+        """Adds a line."""
+        self.lines.append({"step": step, **values})
+        if self._append:
+            with self._path.open("a") as file:
+                file.write(_text(self.lines[-1]))
 
     def flush(self) -> None:
-        """Writes the lines that are not in the file yet."""
-        if not self._write or (self._started and not self._pending):
-            return
-        # Object stores have no append, so there the whole file is written each time.
-        local = "://" not in str(self._path)
-        if self._started and local:
-            with self._path.open("a") as file:
-                file.write(self._pending)
-        else:
-            whole = "".join(json.dumps(line) + "\n" for line in self.lines)
-            part = self._path.with_name(f".{FILE}.part")
-            part.write_text(whole)
-            part.replace(self._path)
-        self._started = True
-        self._pending = ""
+        """Returns when every line is where a restart will find it."""
+        if self._rewrite:
+            self._write_all()
+
+    def _write_all(self) -> None:
+        storage.write_text(self._path, "".join(map(_text, self.lines)))
+
+
+def _text(line: Mapping[str, Any]) -> str:
+    return json.dumps(line) + "\n"

@@ -12,6 +12,7 @@ from typing import Any
 import jax
 from etils import epath
 
+from jaxemb import storage
 from jaxemb.errors import InputError
 
 FILE = "results.json"
@@ -114,11 +115,8 @@ def write(
     }
     results = json.loads(json.dumps(results))
     validate(results)
-    path = epath.Path(workdir) / FILE
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{FILE}.part")
-    part.write_text(json.dumps(results, indent=1, allow_nan=False) + "\n")
-    part.replace(path)
+    text = json.dumps(results, indent=1, allow_nan=False) + "\n"
+    storage.write_text(epath.Path(workdir) / FILE, text)
     return results
 
 

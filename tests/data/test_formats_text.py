@@ -78,11 +78,11 @@ def test_words_with_spaces_and_words_that_look_like_something_else(tmp_path):
         (b"\xed\xa0\x80 1 2", "is not valid utf-8"),
     ],
 )
-@pytest.mark.parametrize("header", [False, True])
-@pytest.mark.parametrize("many", [1, 400_000])
-def test_a_bad_line_is_named_or_skipped(tmp_path, line, problem, header, many):
-    if many > 1 and header:
-        pytest.skip("enough without")
+@pytest.mark.parametrize(("header", "many"), [(False, 8), (True, 8), (True, 4000)])
+def test_a_bad_line_is_named_or_skipped(
+    tmp_path, monkeypatch, line, problem, header, many
+):
+    monkeypatch.setattr(text, "_BLOCK", 256)
     before = b"".join(b"w%d 1 2\n" % i for i in range(1, many // 8 + 2))
     good = before.count(b"\n")
     content = before + line + b"\nz 7 8\n"
@@ -130,7 +130,7 @@ def test_headers_by_request(tmp_path):
 
 
 def test_keep_does_not_look_at_other_lines_and_stops_early(tmp_path):
-    content = b"a 1 2\nbad\nb 3 4\n" + b"junk junk\n" * 3
+    content = b"a 1 2\nbad\nb 3 4\nc 5 6\njunk\n"
     table = read(tmp_path, content, keep={"a", "b"}, format="glove")
     assert table.words == ("a", "b")
     with pytest.raises(InputError, match="v.txt:2: "):

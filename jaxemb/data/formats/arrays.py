@@ -148,7 +148,7 @@ def write_npz(
     subwords: Subwords | None,
 ) -> None:
     """Writes uncompressed, each array aligned, as mapping into memory needs."""
-    with zipfile.ZipFile(_Forward(stream), "w") as archive:
+    with zipfile.ZipFile(cast(IO[bytes], _Forward(stream)), "w") as archive:
         for name, array in _arrays(words, matrix, subwords).items():
             info = zipfile.ZipInfo(f"{name}.npy")
             large = array.nbytes > 1 << 30

@@ -6,11 +6,12 @@ import gzip
 import lzma
 import re
 import shutil
+import struct
 import zipfile
 from collections.abc import Iterator
 from io import BufferedIOBase
 from pathlib import Path
-from typing import cast
+from typing import BinaryIO, cast
 
 from jaxemb.data import files
 from jaxemb.data.formats import arrays, fasttext, word2vec_binary
@@ -21,6 +22,10 @@ FORMATS = "word2vec", "word2vec-binary", "glove", "fasttext", "npz", "safetensor
 MAPPABLE = "fasttext", "npz", "safetensors"
 COMPRESSED = ".gz", ".bz2", ".xz"
 
+_DAMAGED_ZIP = (
+    *(zipfile.BadZipFile, NotImplementedError, LookupError),
+    *(struct.error, UnicodeDecodeError),
+)
 _HEADER = re.compile(rb"[ \t]*(\d{1,18})[ \t]+(\d{1,9})[ \t\r]*\n")
 _NUMBER = re.compile(rb"[+-]?[\d.]+(e[+-]?\d+)?", re.IGNORECASE)
 
@@ -110,8 +115,20 @@ def plain_size(place: Path | zipfile.Path) -> int | None:
     if _is_compressed(Path(place.name)) or not place.is_file():
         return None
     if isinstance(place, zipfile.Path):
-        return place.root.getinfo(place.at).file_size
+        info = place.root.getinfo(place.at)
+        stored = info.compress_type == zipfile.ZIP_STORED
+        honest = info.file_size <= Path(str(place.root.filename)).stat().st_size
+        return info.file_size if stored and honest else None
     return place.stat().st_size
+
+
+@contextlib.contextmanager
+def zip_errors(path: object) -> Iterator[None]:
+    """Turns what a damaged zip's directory raises into an InputError."""
+    try:
+        yield
+    except _DAMAGED_ZIP as error:
+        raise InputError(f"{path}: damaged zip archive ({error})") from error
 
 
 @contextlib.contextmanager
@@ -133,9 +150,12 @@ def open_for_writing(path: Path) -> Iterator[BufferedIOBase]:
                 packer = gzip.GzipFile("", "wb", 6, stream, mtime=0)
                 yield cast(BufferedIOBase, stack.enter_context(packer))
             case ".bz2":
-                yield cast(BufferedIOBase, stack.enter_context(bz2.open(stream, "wb")))
+                yield cast(
+                    BufferedIOBase,
+                    stack.enter_context(bz2.open(cast(BinaryIO, stream), "wb")),
+                )
             case ".xz":
-                packer = lzma.open(stream, "wb", preset=1)
+                packer = lzma.open(cast(BinaryIO, stream), "wb", preset=1)
                 yield cast(BufferedIOBase, stack.enter_context(packer))
             case _:
                 yield stream

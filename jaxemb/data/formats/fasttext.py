@@ -89,7 +89,10 @@ def read_fasttext(
         shape = header.bucket, dim
         buckets = np.memmap(mmap_path, "<f4", "r", source.position, shape)
     subwords = Subwords(buckets, table.matrix, header.minn, header.maxn)
-    return table._replace(matrix=subwords.compose(table.words), subwords=subwords)
+    matrix = subwords.compose(table.words)
+    if not np.isfinite(matrix).all():
+        raise InputError(f"{request.name}: a sum of n-gram rows is not finite")
+    return table._replace(matrix=matrix, subwords=subwords)
 
 
 def write_fasttext(

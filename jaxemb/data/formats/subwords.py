@@ -49,7 +49,8 @@ class Subwords:
             longest = counts[order]
             for k in range(int(counts.max(initial=0))):
                 active = int(np.searchsorted(-longest, -k))
-                sums[:active] += self.buckets[rows[firsts[:active] + k]]
+                with np.errstate(over="ignore", invalid="ignore"):
+                    sums[:active] += self.buckets[rows[firsts[:active] + k]]
             sums /= np.maximum(longest + own_row, 1).astype(np.float32)[:, None]
             out[start + order] = sums
             start += len(batch)

@@ -10,7 +10,7 @@ from jaxemb.data.formats.subwords import Subwords
 from jaxemb.errors import InputError
 
 _PROBLEMS_KEPT = 10
-_BLIND_ALLOCATION = 1 << 28  # bytes reserved on the word of a header alone
+_BLIND_ALLOCATION = 1 << 24  # bytes reserved on the word of a header alone
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,7 +10,7 @@ from jaxemb.data.formats.table import Request, Table, TableBuilder, decode_words
 from jaxemb.errors import InputError
 
 _BLOCK = 1 << 19
-_LARGEST_BLOCK = 64 << 20
+_LARGEST_BLOCK = 16 << 20
 _LONGEST_WORD = 1 << 16
 _HEADER = re.compile(rb"[ \t]*(\d{1,18})[ \t]+(\d{1,9})[ \t\r]*\n")
 

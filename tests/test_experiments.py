@@ -1,0 +1,127 @@
+"""Every experiment: presets construct, help reads, smoke runs, results are whole."""
+
+import importlib
+import json
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from experiments.__main__ import main as list_papers
+from experiments.__main__ import papers
+from experiments.common import cli
+from jaxemb.errors import InputError
+from jaxemb.train import results
+
+ROOT = pathlib.Path(__file__).parents[1]
+PAPERS = papers()
+
+
+def config_of(slug):
+    return importlib.import_module(f"experiments.{slug}.config")
+
+
+PRESETS = [(slug, name) for slug in PAPERS for name in config_of(slug).PRESETS]
+
+
+@pytest.mark.parametrize(("slug", "preset"), PRESETS)
+def test_presets_construct_and_name_themselves(slug, preset):
+    module = config_of(slug)
+    assert slug == module.SLUG
+    config = cli.parse(slug, module.PRESETS, [preset])
+    assert config == module.PRESETS[preset][1]
+    assert config.preset == preset
+    assert isinstance(config.data_sets, tuple)
+
+
+@pytest.mark.parametrize("slug", PAPERS)
+def test_help_exits_0_without_jax(slug):
+    code = (
+        "import runpy, sys\n"
+        f"sys.argv = ['x', '--help']\n"
+        "try:\n"
+        f"    runpy.run_module('experiments.{slug}', run_name='__main__')\n"
+        "except SystemExit as leave:\n"
+        "    assert not leave.code\n"
+        "assert 'jax' not in sys.modules\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "smoke" in done.stdout
+
+
+@pytest.mark.parametrize("slug", PAPERS)
+def test_every_paper_has_a_smoke_preset_and_a_readme(slug):
+    assert "smoke" in config_of(slug).PRESETS
+    assert config_of(slug).PRESETS["smoke"][1].data_sets == ()
+    assert (ROOT / "experiments" / slug / "README.md").read_text().startswith("# ")
+
+
+@pytest.mark.parametrize("slug", PAPERS)
+def test_smoke_runs_and_its_results_validate(slug, tmp_path):
+    module = importlib.import_module(f"experiments.{slug}.main")
+    presets = config_of(slug).PRESETS
+    config = cli.parse(
+        slug, presets, ["smoke", "--workdir", str(tmp_path), "--no-progress"]
+    )
+    written = module.run(config)
+    assert written == results.read(tmp_path)
+    assert written["slug"] == slug
+    assert {d["kind"] for d in written["data"]} == {"synthetic"}
+    assert written["rows"]
+
+
+COMMITTED = sorted(ROOT.glob("experiments/*/results/*.json"))
+
+
+@pytest.mark.parametrize("path", COMMITTED, ids=lambda p: f"{p.parts[-3]}-{p.stem}")
+def test_committed_results_are_whole(path):
+    written = results.read(path)
+    assert written["slug"] == path.parts[-3]
+    assert written["preset"] == path.stem
+    assert "+changes" not in written["commit"]
+    assert written["rows"]
+    assert written["claims"]
+
+
+def test_the_readme_shows_the_committed_results():
+    script = ROOT / "scripts" / "results_table.py"
+    done = subprocess.run([sys.executable, script, "--check"], capture_output=True)
+    assert done.returncode == 0, done.stdout.decode()
+
+
+def test_the_list_names_every_paper_and_preset(capsys):
+    list_papers()
+    shown = capsys.readouterr().out
+    for slug, preset in PRESETS:
+        assert slug in shown
+        assert preset in shown
+
+
+@pytest.mark.parametrize("text", ["10", "a:b", "3-4", ":"])
+def test_a_bad_profile_range_is_named(text):
+    with pytest.raises(InputError, match=f"--profile {text}: expected FIRST:LAST"):
+        _ = cli.Run(profile=text).profile_steps
+
+
+def test_profile_range():
+    assert cli.Run(profile="10:20").profile_steps == (10, 20)
+
+
+def test_a_users_mistake_is_one_line_and_exit_2(tmp_path):
+    command = [sys.executable, "-m", "experiments.delta_embedding", "smoke"]
+    command += ["--arms", "delta-x", "--workdir", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.strip() == (
+        "delta_embedding: --arms delta-x: expected fixed, finetune, delta-C or prox-C"
+    )
+
+
+def test_results_with_a_missing_field_are_refused(tmp_path):
+    (tmp_path / "results.json").write_text(json.dumps({"slug": "x"}))
+    with pytest.raises(InputError, match="not a results file: preset"):
+        results.read(tmp_path)
