@@ -1,5 +1,6 @@
 """Tables of word vectors: read, query, change, write."""
 
+import contextlib
 import dataclasses
 import functools
 import hashlib
@@ -274,22 +275,23 @@ def read_word_vectors(
     if not extends_ascii:
         raise InputError(f"encoding={encoding!r}: expected one that extends ASCII")
 
-    with dispatch.zip_errors(path):
-        place = files.resolve(path)
-        kind = format or dispatch.format_to_read(place)
-        size = dispatch.plain_size(place)
+    with contextlib.ExitStack() as stack:
+        with dispatch.zip_errors(path):
+            place = files.resolve(path)
+            kind = format or dispatch.format_to_read(place)
+            size = dispatch.plain_size(place)
+            stream = stack.enter_context(files.open_bytes(place))
+        mmap_path = None
+        if mmap:
+            if kind not in dispatch.MAPPABLE or not isinstance(place, Path) or not size:
+                raise InputError(
+                    f"{place}: cannot be memory-mapped; write it as an uncompressed "
+                    ".safetensors or .npz file first"
+                )
+            mmap_path = place
         wanted = None if keep is None else frozenset(keep)
         request = Request(str(place), wanted, limit, on_bad, encoding, size)
-        plain = isinstance(place, Path) and size is not None
-        if mmap and not (plain and kind in dispatch.MAPPABLE):
-            raise InputError(
-                f"{place}: cannot be memory-mapped; write it as an uncompressed "
-                ".safetensors or .npz file first"
-            )
-        mmap_path = place if mmap and isinstance(place, Path) else None
-        with files.open_bytes(place) as stream:
-            source = cast(BufferedIOBase, stream)
-            table = dispatch.read(kind, source, request, mmap_path)
+        table = dispatch.read(kind, cast(BufferedIOBase, stream), request, mmap_path)
     return WordVectors(table.words, table.matrix, table.subwords, table.report)
 
 
