@@ -152,17 +152,20 @@ def _kmr() -> Task:
     the phrases of the treebank's sentences, a repeated one once. Splitting by sentence
     keeps a sentence's phrases together.
     """
+
+    def clean(word: str) -> str:
+        return tokenize.ptb_unescape(word).lower()
+
     found = sources.get("sst-trees")
     seen: set[tuple[str, ...]] = set()
     examples: list[text.LabelledText] = []
     ends = [0]
     for part in ("train", "dev", "test"):
         for tree in trees.read_trees(found.part(part)):
-            for phrase in trees.phrases(tree):
-                words = tuple(tokenize.ptb_unescape(w).lower() for w in phrase.tokens)
-                if words not in seen:
-                    seen.add(words)
-                    examples.append(text.LabelledText(words, phrase.label))
+            for phrase in trees.phrases(tree, clean):
+                if phrase.tokens not in seen:
+                    seen.add(phrase.tokens)
+                    examples.append(phrase)
         ends.append(len(examples))
     rows = tuple(np.arange(a, b) for a, b in zip(ends, ends[1:], strict=False))
     return _encode(examples, 5, _described(found, kind="subset"), rows)

@@ -5,6 +5,7 @@ import contextlib
 import gzip
 import lzma
 import os
+import struct
 import tempfile
 import zipfile
 import zlib
@@ -20,6 +21,11 @@ Location = str | os.PathLike[str] | zipfile.Path
 _DECOMPRESS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 # Damaged bz2 and gzip data raise OSError too, which then has no number.
 _DAMAGED = (EOFError, lzma.LZMAError, zipfile.BadZipFile, zlib.error)
+# What a damaged directory of a zip, an encrypted member or an unknown method raise.
+_UNREADABLE_ZIP = (
+    *(zipfile.BadZipFile, RuntimeError, NotImplementedError, LookupError),
+    *(struct.error, UnicodeDecodeError),
+)
 
 
 def cache_dir() -> Path:
@@ -45,11 +51,11 @@ def resolve(path: Location) -> Path | zipfile.Path:
             inner = path.relative_to(parent).as_posix()
             try:
                 archive = zipfile.ZipFile(parent)
-            except zipfile.BadZipFile as error:
+            except _UNREADABLE_ZIP as error:
                 raise InputError(f"{parent}: damaged zip ({error})") from error
             if inner != ".":
                 return zipfile.Path(archive, inner)
-            names = [n for n in archive.namelist() if n[-1] != "/"]
+            names = [n for n in archive.namelist() if n and not n.endswith("/")]
             if len(names) != 1:
                 raise InputError(
                     f"{path}: holds {len(names)} files; name one as {path}/MEMBER"
@@ -79,8 +85,7 @@ def open_bytes(path: Location) -> Iterator[BinaryIO]:
         except OSError as error:
             reason = error.strerror or error
             raise InputError(f"{place}: cannot be read ({reason})") from error
-        # A zip's way of refusing encrypted members and methods it does not know.
-        except (RuntimeError, NotImplementedError) as error:
+        except _UNREADABLE_ZIP as error:
             raise InputError(f"{place}: cannot be read ({error})") from error
         try:
             yield stream
@@ -94,11 +99,6 @@ def open_bytes(path: Location) -> Iterator[BinaryIO]:
             raise InputError(
                 f"{place}: damaged or truncated archive ({error})"
             ) from error
-
-
-def open_text(path: Location) -> contextlib.AbstractContextManager[Iterator[str]]:
-    r"""Lines of a UTF-8 file without their `\n` or `\r\n`; see `read_lines`."""
-    return contextlib.closing(read_lines(path))
 
 
 def read_lines(path: Location):

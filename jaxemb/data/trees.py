@@ -2,7 +2,7 @@
 
 import dataclasses
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from jaxemb.data import files
 from jaxemb.data.text import LabelledText
@@ -122,12 +122,15 @@ def read_trees(path: files.Location, *, classes: int = 5) -> list[Tree]:
     return trees
 
 
-def phrases(tree: Tree) -> Iterator[LabelledText]:
+def phrases(
+    tree: Tree, clean: Callable[[str], str] | None = None
+) -> Iterator[LabelledText]:
     """Every node's words and label: the whole sentence first, then parents first.
 
-    A phrase that a sentence holds twice comes twice.
+    A phrase that a sentence holds twice comes twice. `clean` is applied to each word
+    of the sentence.
     """
-    tokens = tree.tokens
+    tokens = tree.tokens if clean is None else tuple(map(clean, tree.tokens))
     widths: dict[int, int] = {}
     nodes = list(tree.nodes())
     for node in reversed(nodes):  # children before their parents

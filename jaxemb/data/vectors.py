@@ -276,11 +276,10 @@ def read_word_vectors(
         raise InputError(f"encoding={encoding!r}: expected one that extends ASCII")
 
     with contextlib.ExitStack() as stack:
-        with dispatch.zip_errors(path):
-            place = files.resolve(path)
-            kind = format or dispatch.format_to_read(place)
-            size = dispatch.plain_size(place)
-            stream = stack.enter_context(files.open_bytes(place))
+        place = files.resolve(path)
+        kind = format or dispatch.format_to_read(place)
+        size = dispatch.plain_size(place)
+        stream = stack.enter_context(files.open_bytes(place))
         mmap_path = None
         if mmap:
             if kind not in dispatch.MAPPABLE or not isinstance(place, Path) or not size:

@@ -1,4 +1,5 @@
 import bz2
+import contextlib
 import gzip
 import lzma
 import os
@@ -37,7 +38,7 @@ def test_plain_compressed_and_zipped(tmp_path, suffix):
         assert list(files.read_lines(place)) == LINES
         with files.open_bytes(place) as stream:
             assert stream.read() == CONTENT
-    with files.open_text(plain) as lines:
+    with contextlib.closing(files.read_lines(plain)) as lines:
         assert next(lines) == LINES[0]
 
 

@@ -9,6 +9,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from jaxemb import train
 from jaxemb.errors import InputError
+from jaxemb.eval import intervals
 from tests.train import small
 
 
@@ -38,6 +39,29 @@ def test_eight_devices_equal_one(mesh, alone, options):
         alone[0].params,
     )
     np.testing.assert_allclose(losses, alone[1], atol=1e-5, rtol=0)
+
+
+def test_over_a_whole_run_eight_devices_are_one_more_seed(mesh, tmp_path):
+    """Rounding makes long runs drift apart, by less than another seed would."""
+
+    def accuracy(seed, mesh, mode):
+        folder = tmp_path / f"{seed}-{mesh.size}-{mode}"
+        step = train.data_parallel(small.step(), mesh, mode=mode)
+        train.fit(
+            small.state(seed),
+            step,
+            small.batches(seed=seed),
+            120,
+            folder,
+            log_every=40,
+            progress=False,
+        )
+        return train.read_metrics(folder)[-1]["train/accuracy"]
+
+    one = train.make_mesh(jax.devices()[:1])
+    seeds = intervals.t_interval([accuracy(seed, one, "jit") for seed in range(4)])
+    for mode in ("jit", "pmap"):
+        assert seeds.low <= accuracy(0, mesh, mode) <= seeds.high
 
 
 def test_rows_are_spread_over_the_devices(mesh):

@@ -6,7 +6,6 @@ import gzip
 import lzma
 import re
 import shutil
-import struct
 import zipfile
 from collections.abc import Iterator
 from io import BufferedIOBase
@@ -22,10 +21,6 @@ FORMATS = "word2vec", "word2vec-binary", "glove", "fasttext", "npz", "safetensor
 MAPPABLE = "fasttext", "npz", "safetensors"
 COMPRESSED = ".gz", ".bz2", ".xz"
 
-_DAMAGED_ZIP = (
-    *(zipfile.BadZipFile, NotImplementedError, LookupError),
-    *(struct.error, UnicodeDecodeError),
-)
 _HEADER = re.compile(rb"[ \t]*(\d{1,18})[ \t]+(\d{1,9})[ \t\r]*\n")
 _NUMBER = re.compile(rb"[+-]?[\d.]+(e[+-]?\d+)?", re.IGNORECASE)
 
@@ -120,15 +115,6 @@ def plain_size(place: Path | zipfile.Path) -> int | None:
         honest = info.file_size <= Path(str(place.root.filename)).stat().st_size
         return info.file_size if stored and honest else None
     return place.stat().st_size
-
-
-@contextlib.contextmanager
-def zip_errors(path: object) -> Iterator[None]:
-    """Turns what a damaged zip's directory raises into an InputError."""
-    try:
-        yield
-    except _DAMAGED_ZIP as error:
-        raise InputError(f"{path}: damaged zip archive ({error})") from error
 
 
 @contextlib.contextmanager

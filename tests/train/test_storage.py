@@ -1,0 +1,119 @@
+"""Folders that are full, remote or shared."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import fsspec
+import pytest
+from etils import epath
+from fsspec.implementations.memory import MemoryFileSystem
+
+from jaxemb import storage, train
+from jaxemb.train import metrics, results
+
+ROOT = pathlib.Path(__file__).parents[2]
+
+
+class FakeStore(MemoryFileSystem):
+    """Stands for an object store: no append, everything else in memory."""
+
+    protocol = ("gcs", "gs")
+    store = {}
+    pseudo_dirs = [""]
+
+    @classmethod
+    def _strip_protocol(cls, path):
+        return "/" + str(path).removeprefix("gs:/").lstrip("/")
+
+    def _open(self, path, mode="rb", **options):
+        assert "a" not in mode, "object stores cannot append"
+        return super()._open(path, mode, **options)
+
+
+@pytest.fixture
+def bucket():
+    fsspec.register_implementation("gcs", FakeStore, clobber=True)
+    FakeStore.store.clear()
+    return epath.Path("gs://bucket/run")
+
+
+def test_metrics_on_an_object_store(bucket):
+    log = metrics.MetricsLog(bucket, 0)
+    log.write(1, {"train/loss": 0.5})
+    log.write(2, {"train/loss": 0.25})
+    log.flush()
+    assert [line["step"] for line in train.read_metrics(bucket)] == [1, 2]
+    again = metrics.MetricsLog(bucket, 1)
+    again.write(2, {"train/loss": 0.125})
+    again.flush()
+    assert [line["train/loss"] for line in train.read_metrics(bucket)] == [0.5, 0.125]
+
+
+def test_results_on_an_object_store(bucket):
+    arguments = {"slug": "x", "preset": "y", "config": {}, "seconds": 1.0}
+    row = results.Row(
+        name="a", metric="m", measured=1.5, values=(1.0, 2.0), interval=(1.0, 2.0)
+    )
+    data = results.Data(name="d", kind="synthetic", source="s", sha256=None, size=1)
+    written = results.write(bucket, **arguments, data=[data], rows=[row], claims=[])
+    assert results.read(bucket) == written
+
+
+def test_text_is_replaced_whole(tmp_path):
+    path = storage.write_text(tmp_path / "a" / "b.txt", "first")
+    storage.write_text(path, "second")
+    assert path.read_text() == "second"
+    assert [p.name for p in (tmp_path / "a").iterdir()] == ["b.txt"]
+
+
+def test_a_disk_that_is_full_is_one_sentence(tmp_path):
+    """A limit on file sizes stands for the disk: writes fail half-way as there."""
+    code = (
+        "import resource, sys\n"
+        "from jaxemb.errors import InputError\n"
+        "from tests.train import worker\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))\n"
+        "try:\n"
+        "    worker.main(sys.argv[1], 40)\n"
+        "except InputError as error:\n"
+        "    print('InputError:', error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)],
+        cwd=ROOT,
+        env={**os.environ, "XLA_FLAGS": "", "JAX_ENABLE_COMPILATION_CACHE": "0"},
+        capture_output=True,
+        text=True,
+    )
+    assert f"InputError: {tmp_path}: cannot write there: " in done.stdout, done.stderr
+
+
+def test_compiled_programs_are_kept(tmp_path):
+    code = (
+        "import jax\n"
+        "from jaxemb import train\n"
+        "train.enable_compilation_cache()\n"
+        "jax.config.update('jax_persistent_cache_min_compile_time_secs', 0.0)\n"
+        "jax.jit(lambda x: x * 2 + 1)(3.0)\n"
+    )
+    environment = {**os.environ, "JAXEMB_CACHE": str(tmp_path), "XLA_FLAGS": ""}
+    environment.pop("JAX_COMPILATION_CACHE_DIR", None)
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, check=True)
+    assert any((tmp_path / "xla").iterdir())
+
+
+@pytest.mark.parametrize(
+    "line", ["{", "[]", "{}", json.dumps({"step": "x"}), json.dumps({"loss": 1})]
+)
+def test_a_damaged_metrics_line_is_named(tmp_path, line):
+    (tmp_path / "metrics.jsonl").write_text('{"step": 1}\n' + line + "\n")
+    with pytest.raises(ValueError, match="metrics.jsonl:2: expected a JSON object"):
+        train.read_metrics(tmp_path)
+
+
+def test_a_torn_last_line_is_left_out(tmp_path):
+    (tmp_path / "metrics.jsonl").write_text('{"step": 1}\n{"step": 2, "tr')
+    assert train.read_metrics(tmp_path) == [{"step": 1}]
