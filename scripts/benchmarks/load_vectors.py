@@ -50,6 +50,27 @@ def run(rows: int = 100_000, dim: int = 300, repeats: int = 3) -> dict:
     return result
 
 
+def comparisons() -> list[dict]:
+    """The ratios as `scripts/bench` shows them."""
+    result = run()
+    size = f"{result['rows']} × {result['dim']}"
+    rows = []
+    for kind, target in {"text": 10, "binary": 2}.items():
+        ratio, peak = result[kind]["ratio"], result[kind]["peak_over_matrix"]["jaxemb"]
+        rows.append(
+            {
+                "work": f"load {size} word2vec {kind}",
+                "peer": "gensim",
+                "ratio": ratio["median"],
+                "low": ratio["low"],
+                "high": ratio["high"],
+                "target": target,
+                "note": f"peak memory {max(peak):.2f} × the matrix (target 1.6)",
+            }
+        )
+    return rows
+
+
 def load(library: str, kind: str, path: str) -> dict:
     """Loads once, in this process, and measures it."""
     if library == "gensim":

@@ -1,0 +1,69 @@
+"""Runs the comparisons and prints ratios; a figure is a ratio within one run."""
+
+import json
+import os
+import pathlib
+import platform
+import sys
+
+import load_vectors
+
+from jaxemb import terminal
+from jaxemb.train import results
+
+HERE = pathlib.Path(__file__).parent
+COMPARISONS = {"load_vectors": load_vectors.comparisons}
+
+
+def judged(row: dict) -> dict:
+    """Adds whether the spread of ratios lies at or above the target."""
+    if row["low"] >= row["target"]:
+        verdict = "met"
+    elif row["high"] < row["target"]:
+        verdict = "missed"
+    else:
+        verdict = "inconclusive"
+    return {**row, "verdict": verdict}
+
+
+def shown(row: dict) -> dict[str, str]:
+    return {
+        "work": row["work"],
+        "peer": row["peer"],
+        "times the peer": f"{row['ratio']:.2f} ({row['low']:.2f} to {row['high']:.2f})",
+        "target": f"{row['target']:g}",
+        "": row["verdict"],
+        "note": row["note"],
+    }
+
+
+def cpu() -> str:
+    info = pathlib.Path("/proc/cpuinfo")
+    names = info.read_text().splitlines() if info.exists() else []
+    models = [line.split(": ")[1] for line in names if line.startswith("model name")]
+    return f"{os.cpu_count()} × {models[0] if models else platform.processor()}"
+
+
+def main() -> None:
+    wanted = sys.argv[1:] or list(COMPARISONS)
+    if wanted == ["--list"]:
+        print("\n".join(COMPARISONS))
+        return
+    for name in wanted:
+        if name not in COMPARISONS:
+            sys.exit(
+                f"bench: no comparison {name!r}; there are {', '.join(COMPARISONS)}"
+            )
+    rows = []
+    for name in wanted:
+        terminal.say(f"measuring {name} …")
+        rows += [judged(row) for row in COMPARISONS[name]()]
+    terminal.print_table([shown(row) for row in rows])
+    if not sys.argv[1:]:
+        kept = {"cpu": cpu(), **results.environment(), "rows": rows}
+        text = json.dumps(kept, indent=1) + "\n"
+        (HERE / "results.json").write_text(text)
+
+
+if __name__ == "__main__":
+    main()
