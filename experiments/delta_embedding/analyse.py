@@ -6,12 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from etils import epath
-from rich.console import Console
-from rich.table import Table as RichTable
 
 from experiments.delta_embedding import data
 from experiments.delta_embedding.config import PAPER, Config, arm
-from jaxemb import nn, train
+from jaxemb import nn, terminal, train
 from jaxemb.analysis import delta, figures
 from jaxemb.data import sources
 from jaxemb.data.pairs import WordPair
@@ -228,26 +226,10 @@ class Outcome:
         return (favourite or names or [""])[0]
 
     def write_figures(self) -> None:
-        """Learning curves, delta norms and the neighbours of *not*, for part 0."""
-        folder = self._workdir / "figures"
-        for table in self._tables:
-            histories = {
-                name: [
-                    train.read_metrics(self._folder(table, name, p))
-                    for p in self._parts
-                ]
-                for name in self._config.arms
-            }
-            for metric in ("dev/accuracy", "train/task_loss"):
-                figure = figures.learning_curves(histories, metric)
-                label = f"{table.name}-{metric.replace('/', '-')}"
-                figures.save(
-                    figure, folder / f"{label}.svg", f"{metric}, {table.name}."
-                )
-            shown = self._shown_arm()
-            if not shown:
-                continue
-            words = self._task.vocab.words
+        """Delta norms and the neighbours of *not*, for part 0, beside the curves."""
+        shown = self._shown_arm()
+        for table in self._tables if shown else ():
+            folder = self._workdir / "figures"
             tuned = self._tuned(table, shown, 0)
             histogram = delta.norm_histogram(tuned - table.matrix)
             figures.save(
@@ -256,13 +238,14 @@ class Outcome:
                 f"How far {shown} moved each word of {table.name}, part 0.",
             )
             if _QUERY in self._task.vocab:
+                words = self._task.vocab.words
                 shift = delta.neighbour_shift(
                     table.matrix, tuned, words, _QUERY, polarity=self._polarity()
                 )
                 figures.save(
                     figures.neighbour_shift(shift),
                     folder / f"{table.name}-neighbours.svg",
-                    f"Polar neighbours of *{_QUERY}* before and after {shown}, part 0; "
+                    f"Polar neighbours of “{_QUERY}” before and after {shown}, part 0; "
                     "polarity by a lexicon, where the paper's choice was by hand.",
                 )
 
@@ -272,33 +255,40 @@ class Outcome:
         except sources.FetchError:
             return None
 
-    def print(self, console: Console) -> None:
+    def print(self) -> None:
         """The accuracy table, intrinsic scores and the words that moved most."""
         rows = self.rows()
-        for metric in dict.fromkeys(row.metric for row in rows):
-            shown = RichTable(
-                "", metric, "95 % interval", "published", title_justify="left"
-            )
-            for row in (row for row in rows if row.metric == metric):
-                low_high = (
-                    row.interval and f"{row.interval[0]:.2f} … {row.interval[1]:.2f}"
-                )
-                digits = 3 if metric.startswith("Spearman") else 2
-                shown.add_row(
-                    row.name,
-                    f"{row.measured:.{digits}f}",
-                    low_high or "–",
-                    "–" if row.published is None else f"{row.published:.2f}",
-                )
-            console.print(shown)
+        spearman = [row for row in rows if row.metric.startswith("Spearman")]
+        for metric in dict.fromkeys(r.metric for r in rows if r not in spearman):
+            shown = [_cells(row) for row in rows if row.metric == metric]
+            terminal.print_table(shown, right=(metric, "95 % interval", "published"))
+            print()
+        columns = list(dict.fromkeys(row.name for row in spearman))
+        scores = {(row.metric, row.name): f"{row.measured:.4f}" for row in spearman}
+        lists = dict.fromkeys(row.metric for row in spearman)
+        terminal.print_table(
+            [{"": m, **{c: scores.get((m, c), "") for c in columns}} for m in lists],
+            right=columns,
+        )
+        print()
         for claim in self.claims():
-            console.print(f"{claim.verdict}: {claim.claim} ({claim.evidence})")
-        if shown := self._shown_arm():
-            for table in self._tables:
-                change = self._tuned(table, shown, 0) - table.matrix
-                top = delta.norm_ranking(change, self._task.vocab.words, _TOP)
-                moved = " ".join(ranked.word for ranked in top)
-                console.print(f"largest {shown} of {table.name}: {moved}")
+            print(f"{claim.verdict}: {claim.claim}; {claim.evidence}")
+        arm_shown = self._shown_arm()
+        for table in self._tables if arm_shown else ():
+            change = self._tuned(table, arm_shown, 0) - table.matrix
+            top = delta.norm_ranking(change, self._task.vocab.words, _TOP)
+            moved = " ".join(ranked.word for ranked in top)
+            print(f"words with the largest {arm_shown} of {table.name}: {moved}")
+
+
+def _cells(row: results.Row) -> dict[str, str]:
+    low_high = "–" if row.interval is None else "{:.2f} … {:.2f}".format(*row.interval)
+    return {
+        "": row.name,
+        row.metric: f"{row.measured:.2f}",
+        "95 % interval": low_high,
+        "published": "–" if row.published is None else f"{row.published:.2f}",
+    }
 
 
 def _row(

@@ -149,7 +149,7 @@ DEMO = Config(
     vectors=("glove-50d",),
     arms=("fixed", "finetune", "delta-1e-4"),
     parts=5,
-    epochs=4,
+    epochs=6,
     model=Model(maps=50),
     report=True,
 )

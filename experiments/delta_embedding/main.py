@@ -8,7 +8,6 @@ from collections.abc import Mapping
 import jax
 import numpy as np
 from etils import epath
-from rich.console import Console
 
 from experiments.delta_embedding import analyse, data, model
 from experiments.delta_embedding.config import OFFLINE_DEMO, SLUG, Arm, Config, arm
@@ -72,10 +71,10 @@ def _run(config: Config) -> dict:
         claims=outcome.claims(),
     )
     outcome.write_figures()
-    outcome.print(Console())
+    outcome.print()
     if config.report:
         page = report.write([workdir], workdir / "report.html")
-        Console().print(f"report: {page}", highlight=False)
+        print(f"report: {page}")
     return written
 
 
