@@ -221,8 +221,7 @@ def _variables(folder: epath.Path) -> list[str]:
 
 
 def _metadata(folder: epath.Path) -> Any:
-    with ocp.StandardCheckpointer() as checkpointer:
-        return checkpointer.metadata(folder.absolute()).item_metadata.tree
+    return ocp.StandardCheckpointHandler().metadata(folder.absolute()).tree
 
 
 def _shapes(tree: Any) -> dict[str, tuple[int, ...]]:

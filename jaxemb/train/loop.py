@@ -140,16 +140,17 @@ def fit(
             if evaluate is None or not _due(number, evaluate_every, num_steps):
                 return
             settle()
+            scores = None
             with preemption.interrupting():
                 scores = {k: float(v) for k, v in evaluate(state).items()}
-                if keep_best and keep_best not in scores:
-                    raise InputError(
-                        f"keep_best: no score {keep_best!r} in {list(scores)}"
-                    )
-                best = _best(log.lines, keep_best)
-                record(number, scores)
-                if keep_best and (best is None or scores[keep_best] > best):
-                    _save_best(workdir, state, config or {})
+            if scores is None:
+                return
+            if keep_best and keep_best not in scores:
+                raise InputError(f"keep_best: no score {keep_best!r} in {list(scores)}")
+            best = _best(log.lines, keep_best)
+            record(number, scores)
+            if keep_best and (best is None or scores[keep_best] > best):
+                _save_best(workdir, state, config or {})
 
         def save() -> None:
             settle()
@@ -159,6 +160,8 @@ def fit(
         if start and not _has_scores(log.lines, start):
             assess(start)
             log.flush()
+            if preemption.reached(start):
+                raise Preempted(start, workdir)
         for number, batch in enumerate(feed, start=start + 1):
             bar.saw(_batch_size(batch) * jax.process_count())
             with trace.step(number):

@@ -196,6 +196,18 @@ def start(workdir, steps, *arguments):
     )
 
 
+def stop_in_evaluation(workdir, steps):
+    """Sends SIGTERM while the worker evaluates; returns what it printed."""
+    process = start(workdir, steps, "jit", 60)
+    for line in process.stdout:
+        if "evaluating" in line:
+            break
+    process.send_signal(signal.SIGTERM)
+    output, _ = process.communicate(timeout=20)
+    assert process.returncode == 128 + signal.SIGTERM
+    return output
+
+
 def finish(workdir, steps):
     process = start(workdir, steps)
     output, _ = process.communicate(timeout=120)
@@ -243,13 +255,11 @@ def test_killed_at_any_moment_a_run_ends_with_the_same_bits(tmp_path, kills):
 
 
 def test_sigterm_saves_and_leaves_even_from_an_evaluation(tmp_path):
-    process = start(tmp_path / "stopped", 40, "jit", 60)
-    assert "evaluating" in process.stdout.readline()
-    process.send_signal(signal.SIGTERM)
-    output, _ = process.communicate(timeout=20)
-    assert process.returncode == 128 + signal.SIGTERM
-    assert "stopped by SIGTERM at step 20" in output
-    assert progress_of(tmp_path / "stopped") == 20
-    finish(tmp_path / "stopped", 40)
+    stopped = tmp_path / "stopped"
+    assert "stopped by SIGTERM at step 20" in stop_in_evaluation(stopped, 40)
+    assert progress_of(stopped) == 20
+    # Stopped once more in the evaluation that it owes, it still owes it.
+    assert "stopped by SIGTERM at step 20" in stop_in_evaluation(stopped, 40)
+    finish(stopped, 40)
     finish(tmp_path / "unbroken", 40)
-    assert_same_run(tmp_path / "unbroken", tmp_path / "stopped")
+    assert_same_run(tmp_path / "unbroken", stopped)
