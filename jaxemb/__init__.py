@@ -4,9 +4,7 @@ import importlib
 
 __version__ = "0.1.0"
 
-_SUBPACKAGES = frozenset(
-    ["analysis", "data", "eval", "losses", "nn", "optim", "spaces", "train"]
-)
+_SUBPACKAGES = frozenset(["analysis", "data", "eval", "losses", "nn", "optim", "train"])
 
 
 def __getattr__(name: str):

@@ -1,4 +1,4 @@
-"""The command `jaxemb`: data sets, tests of word vectors, checkpoints and reports.
+"""The command `jaxemb`: data sets, word similarity, checkpoints and reports.
 
 Whatever takes long to import is imported by the command that needs it, so that help and
 lists appear at once.
@@ -6,7 +6,6 @@ lists appear at once.
 
 import dataclasses
 import logging
-import math
 import os
 import sys
 from collections.abc import Sequence
@@ -35,38 +34,50 @@ class DataList:
 
     def run(self) -> None:
         """Prints the list."""
-        from jaxemb.data import sources
+        from jaxemb.data import files, sources
 
-        rows = []
+        rows, problems = [], []
         for name, data_set in sources.DATA_SETS.items():
-            found = sources.locate(name)
+            try:
+                found, problem = sources.locate(name), None
+            except InputError as error:
+                found, problem = None, str(error)
+                problems.append(problem)
             rows.append(
                 {
                     "name": name,
                     "here": found.source if found else None,
+                    "problem": problem,
                     "size": data_set.size,
                     "from": list(data_set.origins),
-                    "licence": data_set.licence,
                     "what": data_set.title,
+                    "licence": data_set.licence,
                 }
             )
+        if len(problems) == len(rows):  # not of one file, but of where to look
+            raise InputError(problems[0])
         if self.json:
             return terminal.print_json(rows)
         shown = [
             {
-                **row,
-                "here": "yes" if row["here"] else "no",
+                "name": row["name"],
+                "here": "damaged" if row["problem"] else "yes" if row["here"] else "no",
                 "size": terminal.file_size(row["size"]),
                 "from": ", ".join(row["from"]),
+                "what": row["what"],
+                "licence": row["licence"],
             }
             for row in rows
         ]
-        terminal.print_table(shown, right=("size",))
+        whole, below = ("name", "here", "size"), ("from", "licence")
+        terminal.print_table(shown, right=("size",), whole=whole, below=below)
+        for problem in dict.fromkeys(problems):
+            terminal.say(problem)
         here = sum(row["here"] == "yes" for row in shown)
         terminal.say(
             f"{here} of {len(shown)} are here. `jaxemb data get NAME` fetches one from "
-            "its wheel or through TFDS; a local folder is $JAXEMB_DATA or, without it, "
-            "`local` in the cache."
+            "its wheel or through TFDS; local files are looked for in $JAXEMB_DATA, "
+            f"then in {files.cache_dir() / 'local'}."
         )
 
 
@@ -95,11 +106,10 @@ class DataWhere:
 
         found = sources.locate(self.name)
         if found is None:
-            origins = ", ".join(sources.find(self.name).origins)
-            raise InputError(
-                f"{self.name} is not on this machine; it comes from: {origins} "
-                f"(try `jaxemb data get {self.name}`)"
-            )
+            data_set = sources.find(self.name)
+            fetch = f"; or fetch it with `jaxemb data get {self.name}`"
+            can = data_set.wheel or data_set.tfds
+            raise InputError(sources.missing(data_set) + (fetch if can else ""))
         _print_places(found)
 
 
@@ -144,9 +154,10 @@ class Eval:
         ),
     ] = ()
     oov: Annotated[
-        Literal["skip", "zero", "mean"],
+        Literal["skip", "zero", "mean", "subword"],
         _arg(
-            "A word that is missing: skip its pairs, or take the zero or mean vector."
+            "A word that is missing: skip its pairs, take the zero or mean vector, or "
+            "compose it of n-grams (fastText .bin)."
         ),
     ] = "skip"
     case: Annotated[
@@ -164,58 +175,36 @@ class Eval:
 
     def run(self) -> None:
         """Reads the vectors and prints the scores."""
-        from jaxemb.data import pairs, vectors
         from jaxemb.eval import similarity, sources
 
         if self.resamples < 0:
             raise InputError(f"--resamples is {self.resamples}; expected 0 or more")
-        place = sources.vectors_file(self.vectors)
-        lists = {
-            n: pairs.read_pairs(p)
-            for n, p in sources.similarity_lists(self.sets).items()
-        }
-        keep = None  # the mean needs every row, and any row may match without case
-        if self.oov != "mean" and self.case != "ignore":
-            every = [pair for rows in lists.values() for pair in rows]
-            keep = similarity.words_looked_up(every, self.case)
-        table = vectors.read_word_vectors(place, keep=keep)
-        scores = [
-            {
-                "set": name,
-                **dataclasses.asdict(
-                    similarity.word_similarity(
-                        table,
-                        rows,
-                        oov=self.oov,
-                        case=self.case,
-                        resamples=self.resamples,
-                        seed=self.seed,
-                    )
-                ),
-            }
+        table, lists = sources.similarity_test(
+            self.vectors, self.sets, oov=self.oov, case=self.case
+        )
+        scores = {
+            name: similarity.word_similarity(
+                table,
+                rows,
+                oov=self.oov,
+                case=self.case,
+                resamples=self.resamples,
+                seed=self.seed,
+            )
             for name, rows in lists.items()
-        ]
+        }
         if self.json:
             settings = {"test": "similarity", "vectors": self.vectors}
             how = {"level": 0.95, "resamples": self.resamples, "seed": self.seed}
-            return terminal.print_json(settings | score | how for score in scores)
+            return terminal.print_json(
+                {**settings, "set": name, **dataclasses.asdict(score), **how}
+                for name, score in scores.items()
+            )
         terminal.print_table(
-            [
-                {
-                    "set": s["set"],
-                    "spearman": f"{s['spearman']:.3f}",
-                    "95 % interval": _interval(s["low"], s["high"]),
-                    "pearson": f"{s['pearson']:.3f}",
-                    "covered": f"{s['covered']}/{s['total']}",
-                    "oov": s["oov"],
-                    "case": s["case"]
-                    + (f" ({s['recased']} words)" if s["recased"] else ""),
-                }
-                for s in scores
-            ],
+            [{"set": name, **score.cells()} for name, score in scores.items()],
             right=("spearman", "95 % interval", "pearson", "covered"),
         )
-        if zero := max((s["zero_rows"] for s in scores), default=0):
+        if zero := max((s.zero_rows for s in scores.values()), default=0):
             terminal.say(
                 f"Up to {zero} words of a set have a zero row; they count as missing."
             )
@@ -247,7 +236,7 @@ class Inspect:
             "Where to look for them: an array as the first column has it, or A+B for "
             "the sum of two, such as a frozen table and its delta.",
             "PATH",
-            hint="(default: the only one with a row a word)",
+            hint="(default: the only one with a row a word, or a base and its delta)",
         ),
     ] = None
     top: Annotated[int, _arg("How many neighbours.", "K")] = 10
@@ -263,13 +252,21 @@ class Inspect:
 
         if self.neighbours is None and self.table is not None:
             raise InputError("--table says where --neighbours WORD looks; give both")
+        if self.top < 1:
+            raise InputError(f"--top is {self.top}; expected 1 or more")
         path = epath.Path(self.path)
         if not path.exists():
             raise InputError(f"{path}: no such run or checkpoint")
-        if checkpoint.newest_checkpoint(path) is None and any(
-            checkpoints.runs_below(path)
-        ):
-            return self._list(path)
+        if checkpoint.newest_checkpoint(path) is None:
+            below = list(checkpoints.runs_below(path))
+            asked = self.step is not None or self.neighbours is not None
+            if len(below) > 1 and asked:
+                raise InputError(
+                    f"{path}: holds {len(below)} runs; --step and --neighbours need "
+                    f"one of them, such as {below[0]}"
+                )
+            if below and not asked:
+                return self._list(path)
         place = checkpoints.find(path, self.step)
         tree = checkpoints.load_params(place)
         if self.neighbours is None:
@@ -303,16 +300,9 @@ class Inspect:
         if self.json:
             return terminal.print_json(map(dataclasses.asdict, runs))
         terminal.say(f"{root}: {len(runs)} runs; give one to see its parameters.")
-        shown = [
-            {
-                "run": run.path,
-                "step": "-" if run.step is None else str(run.step),
-                "checkpoint": run.checkpoint or "-",
-                "last": "  ".join(f"{k} {v:.4g}" for k, v in run.last.items()),
-            }
-            for run in runs
-        ]
-        terminal.print_table(shown, right=("step", "checkpoint"))
+        terminal.print_table([r.cells() for r in runs], right=("step", "checkpoint"))
+        for problem in (run.problem for run in runs if run.problem):
+            terminal.say(problem)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -351,7 +341,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     command: Any = tyro.cli(
         Command,  # pyright: ignore[reportArgumentType]
         prog="jaxemb",
-        description="Data, tests, checkpoints and reports of embeddings.",
+        description="Data, word similarity, checkpoints and reports of embeddings.",
         args=arguments or ["--help"],
         config=(
             tyro.conf.OmitSubcommandPrefixes,
@@ -368,6 +358,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # The reader of a pipe has gone; python would complain once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
+    except ImportError as error:
+        remote = [argument for argument in arguments if "://" in argument]
+        if not remote:
+            raise
+        _fail(f"{remote[0]}: needs the extra 'gcs' ({error})")
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         _fail(where + (error.strerror or str(error)))
@@ -392,10 +387,6 @@ def _print_places(found: Any) -> None:
         return
     for part, place in found.parts.items():
         print(f"{part}\t{place}")
-
-
-def _interval(low: float, high: float) -> str:
-    return "none" if math.isnan(low) else f"[{low:.3f}, {high:.3f}]"
 
 
 if __name__ == "__main__":

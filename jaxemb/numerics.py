@@ -11,11 +11,13 @@ def safe_norm(
     """The L2 norm `sqrt(sum x^2)`, whose gradient `x / norm` is 0 where `x` is 0.
 
     Exact (no epsilon), and free of overflow and underflow: the vector is divided by
-    its largest entry first. Second derivatives are finite everywhere.
+    its largest entry first. Second derivatives are finite everywhere. In float32 at
+    least, whatever the precision of `x`.
     """
+    x = x.astype(jnp.promote_types(x.dtype, jnp.float32))
     largest = jax.lax.stop_gradient(jnp.max(jnp.abs(x), axis=axis, keepdims=True))
     is_zero = largest == 0
-    largest = jnp.where(is_zero, 1, largest)
+    largest = jnp.where(is_zero | jnp.isinf(largest), 1, largest)
     squared = jnp.sum(jnp.square(x / largest), axis=axis, keepdims=True)
     # The inner `where` keeps the square root's infinite slope out of the gradient.
     norm = largest * jnp.sqrt(jnp.where(is_zero, 1, squared))

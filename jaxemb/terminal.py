@@ -6,19 +6,28 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+_NARROW = 140  # columns of a terminal
 
-def print_table(rows: Sequence[Mapping[str, str]], right: Sequence[str] = ()) -> None:
+
+def print_table(
+    rows: Sequence[Mapping[str, str]],
+    right: Sequence[str] = (),
+    whole: Sequence[str] = (),
+    below: Sequence[str] = (),
+) -> None:
     """Prints rows of the same columns: drawn on a terminal, aligned in a pipe.
 
     Args:
       rows: column to cell; the first row names the columns and their order.
       right: the columns that are aligned right.
+      whole: the columns whose cells a narrow terminal does not break into lines.
+      below: the columns that a narrow terminal shows under the last of the others.
     """
     if not rows:
         return
     heads = list(rows[0])
     if sys.stdout.isatty():
-        return _draw(heads, rows, right)
+        return _draw(heads, rows, right, whole, below)
     lines = [heads, *([row[head] for head in heads] for row in rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(heads))]
     for line in lines:
@@ -51,17 +60,30 @@ def file_size(size: int) -> str:
 
 
 def _draw(
-    heads: Sequence[str], rows: Sequence[Mapping[str, str]], right: Sequence[str]
+    heads: Sequence[str],
+    rows: Sequence[Mapping[str, str]],
+    right: Sequence[str],
+    whole: Sequence[str],
+    below: Sequence[str],
 ) -> None:
     from rich import box, console, table, text  # only a terminal pays for rich
 
+    screen = console.Console()
+    if below and screen.width < _NARROW:
+        heads = [head for head in heads if head not in below]
+        rows = [
+            {**row, heads[-1]: "\n".join([row[heads[-1]], *(row[b] for b in below)])}
+            for row in rows
+        ]
     drawn = table.Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
     for head in heads:
         at = "right" if head in right else "left"
-        drawn.add_column(text.Text(head), justify=at, overflow="fold")
+        drawn.add_column(
+            text.Text(head), justify=at, overflow="fold", no_wrap=head in whole
+        )
     for row in rows:
         drawn.add_row(*(text.Text(row[head]) for head in heads))
-    console.Console().print(drawn)
+    screen.print(drawn)
 
 
 def _finite(value: Any) -> Any:

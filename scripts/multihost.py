@@ -4,7 +4,8 @@
     python scripts/multihost.py 2 -- python -m experiments.delta_embedding smoke
 
 Each process gets the variables that `jaxemb.train.initialize` reads. Output lines carry
-the process's number; when one process fails the others are stopped.
+the process's number; when one process fails the others are stopped. Without
+JAX_PLATFORMS or CUDA_VISIBLE_DEVICES the processes share this machine's CPU.
 """
 
 import argparse
@@ -63,22 +64,34 @@ def main() -> int:
     processes = [
         start(command, arguments.count, i, port) for i in range(arguments.count)
     ]
-    for index, process in enumerate(processes):
-        threading.Thread(target=relay, args=(process, index), daemon=True).start()
+    relays = [
+        threading.Thread(target=relay, args=(process, index))
+        for index, process in enumerate(processes)
+    ]
+    for thread in relays:
+        thread.start()
 
     def forward(number, _):
         for process in processes:
             process.send_signal(number)
 
     signal.signal(signal.SIGTERM, forward)
+    signal.signal(signal.SIGINT, forward)
+    failed = 0
     while any(process.poll() is None for process in processes):
-        if any(process.poll() not in (None, 0) for process in processes):
+        codes = [process.poll() for process in processes]
+        failed = next((code for code in codes if code), 0)
+        if failed:
             time.sleep(5)  # the others may be leaving for the same reason
             for process in processes:
                 process.kill()
+            break
         time.sleep(0.1)
-    time.sleep(0.2)  # the last lines
-    return max(abs(process.returncode) for process in processes)
+    for process, thread in zip(processes, relays, strict=True):
+        process.wait()
+        thread.join()
+    failed = failed or next((p.returncode for p in processes if p.returncode), 0)
+    return failed if failed >= 0 else 128 - failed
 
 
 if __name__ == "__main__":

@@ -23,10 +23,11 @@ ensure_environment() {
   stamp=.venv/jaxemb-installed
   wanted="$(cksum < pyproject.toml)"
   if [ -f "$stamp" ] && [ "$(head -n 1 "$stamp")" = "$wanted" ]; then
-    local have=",$(tail -n 1 "$stamp")," extra missing=
-    for extra in "$@"; do case $have in *",$extra,"*) ;; *) missing=1 ;; esac; done
+    local have extra missing=
+    have=$(tail -n 1 "$stamp")
+    for extra in "$@"; do case ",$have," in *",$extra,"*) ;; *) missing=1 ;; esac; done
     [ -n "$missing" ] || return 0
-    extras=$(tail -n 1 "$stamp"),$extras
+    extras=${have:+$have,}$extras
   fi
   python=$(find_python)
   echo "setting up .venv with $("$python" --version) (once; a few minutes on a slow line)" >&2

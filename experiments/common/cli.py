@@ -33,18 +33,10 @@ class Run:
         if self.profile is None:
             return None
         first, colon, last = self.profile.partition(":")
-        if not (colon and first.isdigit() and last.isdigit()):
+        numbers = colon and first.isdigit() and last.isdigit()
+        if not numbers or not 1 <= int(first) <= int(last):
             raise InputError(f"--profile {self.profile}: expected FIRST:LAST, as 10:20")
         return int(first), int(last)
-
-    @property
-    def fit_options(self) -> dict[str, Any]:
-        """The part of these options that `train.fit` takes."""
-        return {
-            "tensorboard": self.tensorboard,
-            "profile": self.profile_steps,
-            "progress": self.progress,
-        }
 
 
 Presets = Mapping[str, tuple[str, Any]]  # name to a line about it and its config
@@ -81,3 +73,6 @@ def main(slug: str, run: Callable[[Any], Any], presets: Presets) -> None:
     except train.Preempted as stop:
         print(f"{slug}: {stop}", file=sys.stderr)
         raise
+    except KeyboardInterrupt:
+        print(f"{slug}: stopped; the same command goes on", file=sys.stderr)
+        sys.exit(130)

@@ -1,8 +1,9 @@
 """From finished parts to rows, verdicts, figures and the printed tables."""
 
+import collections
 import dataclasses
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from etils import epath
@@ -17,8 +18,10 @@ from jaxemb.data.vectors import WordVectors
 from jaxemb.eval import intervals, similarity
 from jaxemb.train import checkpoints, results
 
+ACCURACY = "test accuracy (%)"
+MOVED = "rows moved (%)"
 # A row counts as moved when its delta is longer than this share of its base vector.
-_MOVED = 0.01
+_THRESHOLD = 0.01
 _QUERY = "not"
 _TOP = 15
 
@@ -27,10 +30,13 @@ _TOP = 15
 class Table:
     """A pretrained table and its rows for a task."""
 
-    name: str
     words: WordVectors
     matrix: np.ndarray
     data: results.Data
+
+    @property
+    def name(self) -> str:
+        return self.data.name
 
 
 def words_of(lists: Mapping[str, Sequence[WordPair]]) -> set[str]:
@@ -55,12 +61,18 @@ def described_config(config: Config, task: data.Task, tables: Sequence[Table]) -
     """The config with what a reader must know of the protocol."""
     missing = {t.name: round(task.tokens_without_vector(t.words), 4) for t in tables}
     described = results.as_json(dataclasses.replace(config, run=type(config.run)()))
+    caveat = {
+        "folds": "folds share training sentences",
+        "seeds": "seeds share one split: its sampling is not in the interval",
+    }
     return {
         **described,
         "selection": "test accuracy at the first epoch of highest dev accuracy",
-        "interval": f"Student t over {config.parts} {config.protocol}; claims: paired",
+        "interval": f"Student t over {config.parts} {config.protocol}, for claims over "
+        f"paired differences; {caveat[config.protocol]}",
         "tokens_without_vector": missing,
-        "moved_means": f"|delta| above {_MOVED:g} of the base vector's length",
+        "moved_means": "of the words in the training part, those whose delta is "
+        f"longer than {_THRESHOLD:g} of their base vector",
     }
 
 
@@ -80,100 +92,110 @@ class Outcome:
         self._tables = tables
         self._lists = lists
         self._workdir = workdir
-        self._whole = all(d.kind == "real" for d in task.data)
+        self._parts = range(config.parts)
+        self._tuning_arms = [n for n in config.arms if arm(n).mode != "fixed"]
 
     def _folder(self, table: Table, name: str, part: int) -> epath.Path:
         return part_folder(self._config, self._workdir, table.name, name, part)
 
-    @functools.cache  # noqa: B019 (an outcome lives as long as its run)
-    def _scores(
-        self, table: Table, name: str, split: str = "test"
-    ) -> tuple[float, ...]:
-        """Accuracy in per cent, one a part."""
-        parts = range(self._config.parts)
-        best = [best_epoch(self._folder(table, name, part)) for part in parts]
-        return tuple(100 * line[f"{split}/accuracy"] for line in best)
+    def origins(self) -> list[dict]:
+        """By which commits, and how long, every part was trained."""
+        return [
+            results.origin(self._folder(table, name, part))
+            for table in self._tables
+            for name in self._config.arms
+            for part in self._parts
+        ]
 
-    @functools.cache  # noqa: B019
+    @functools.cache  # noqa: B019 (an outcome lives as long as its run)
+    def _scores(self, table: Table, name: str, split: str = "test") -> list[float]:
+        """Accuracy in per cent, one a part."""
+        best = [best_epoch(self._folder(table, name, part)) for part in self._parts]
+        return [100 * line[f"{split}/accuracy"] for line in best]
+
     def _tuned(self, table: Table, name: str, part: int) -> np.ndarray:
         """The vocabulary's rows at the best epoch."""
         folder = self._folder(table, name, part) / checkpoints.BEST
         variables = train.load_params(folder)
         return nn.effective_table(variables["params"], variables.get("frozen"))
 
-    def _chosen_on_dev(self, table: Table) -> tuple[float, ...] | None:
+    @functools.cache  # noqa: B019
+    def _trained_rows(self, part: int) -> np.ndarray:
+        """The rows of the words in a training part; no other row can move."""
+        tokens = self._task.split(self._config, part).train["tokens"]
+        return np.unique(tokens.values)
+
+    @functools.cache  # noqa: B019
+    def _of_tables(self, table: Table, name: str) -> dict[str, list[float]]:
+        """What is measured of an arm's tables: metric to one value a part."""
+        measured = collections.defaultdict(list)
+        for part in self._parts:
+            tuned = self._tuned(table, name, part)
+            rows = self._trained_rows(part)
+            change = np.linalg.norm(tuned[rows] - table.matrix[rows], axis=1)
+            limit = _THRESHOLD * np.linalg.norm(table.matrix[rows], axis=1)
+            measured[MOVED].append(100 * float(np.mean(change > limit)))
+            words = self._with_tuned_rows(table, tuned)
+            for metric, score in self._similarity(words).items():
+                measured[metric].append(score)
+        return dict(measured)
+
+    def _with_tuned_rows(self, table: Table, tuned: np.ndarray) -> WordVectors:
+        """The whole table, with the rows that training has tuned in their place."""
+        matrix = np.array(table.words.matrix)
+        for row, word in enumerate(self._task.vocab.words):
+            if word in table.words:
+                matrix[table.words.index[word]] = tuned[row]
+        return WordVectors(table.words.words, matrix)
+
+    def _similarity(self, words: WordVectors) -> dict[str, float]:
+        scores = {}
+        for name, pairs in self._lists.items():
+            score = similarity.word_similarity(words, pairs, resamples=0)
+            if score.covered:
+                metric = f"Spearman on {name} ({score.covered} of {score.total} pairs)"
+                scores[metric] = score.spearman
+        return scores
+
+    def _chosen_on_dev(self, table: Table) -> list[float] | None:
         """Test accuracy when each part takes the delta arm of best dev accuracy."""
         names = [n for n in self._config.arms if n.startswith("delta-")]
         if len(names) < 2:
             return None
         dev = np.array([self._scores(table, n, "dev") for n in names])
         test = np.array([self._scores(table, n) for n in names])
-        return tuple(np.take_along_axis(test, dev.argmax(0)[None], axis=0)[0].tolist())
+        return np.take_along_axis(test, dev.argmax(0)[None], axis=0)[0].tolist()
 
     def rows(self) -> list[results.Row]:
         """Accuracy of each arm, then how far tables moved, then intrinsic scores."""
         rows = []
         for table in self._tables:
-            for name in self._config.arms:
-                rows.append(self._accuracy_row(table, name))
+            rows += [self._accuracy_row(table, name) for name in self._config.arms]
             if chosen := self._chosen_on_dev(table):
-                label = f"{table.name}/delta, c chosen on dev"
-                rows.append(_row(label, "test accuracy (%)", chosen))
-            for name in self._tuning_arms:
-                moved = [100 * self._moved(table, name, p) for p in self._parts]
-                rows.append(_row(f"{table.name}/{name}", "rows moved (%)", moved))
-            rows += self._similarity_rows(table)
+                rows.append(
+                    _row(f"{table.name}/delta, c chosen on dev", ACCURACY, chosen)
+                )
+            before = self._similarity(table.words)
+            for metric in (MOVED, *before):
+                if metric in before:
+                    rows.append(_row(f"{table.name}/untuned", metric, [before[metric]]))
+                for name in self._tuning_arms:
+                    values = self._of_tables(table, name)[metric]
+                    rows.append(_row(f"{table.name}/{name}", metric, values))
         return rows
 
     def _accuracy_row(self, table: Table, name: str) -> results.Row:
-        whole = self._whole and table.data.kind == "real" and "100d" in table.name
-        printed = PAPER.get(self._config.task, {}).get(name) if whole else None
-        column = {"rt-polarity": "rt-polarity", "kmr": "KMR"}.get(self._config.task)
+        printed = PAPER.get(self._config.task, {}).get(name)
+        if "100d" not in table.name:
+            printed = None
+        whole = all(d.kind == "real" for d in (*self._task.data, table.data))
         return _row(
             f"{table.name}/{name}",
-            "test accuracy (%)",
+            ACCURACY,
             self._scores(table, name),
-            published=printed,
-            source=f"Table 1, {column}" if column else None,
+            published=printed if whole else None,
+            source=None if printed is None else f"Table 1, {self._config.task}",
         )
-
-    @property
-    def _parts(self) -> range:
-        return range(self._config.parts)
-
-    @property
-    def _tuning_arms(self) -> list[str]:
-        return [n for n in self._config.arms if arm(n).mode != "fixed"]
-
-    def _moved(self, table: Table, name: str, part: int) -> float:
-        change = self._tuned(table, name, part) - table.matrix
-        length = np.linalg.norm(table.matrix, axis=1)
-        return float(np.mean(np.linalg.norm(change, axis=1)[1:] > _MOVED * length[1:]))
-
-    def _similarity_rows(self, table: Table) -> Iterator[results.Row]:
-        score = functools.partial(similarity.word_similarity, resamples=0)
-        for name, rows in self._lists.items():
-            before = score(table.words, rows)
-            if not before.covered:
-                continue
-            metric = f"Spearman on {name} ({before.covered} of {before.total} pairs)"
-            yield _row(f"{table.name}/untuned", metric, [before.spearman])
-            for tuning in self._tuning_arms:
-                after = [
-                    score(self._tuned_words(table, tuning, part), rows).spearman
-                    for part in self._parts
-                ]
-                yield _row(f"{table.name}/{tuning}", metric, after)
-
-    def _tuned_words(self, table: Table, name: str, part: int) -> WordVectors:
-        """The whole table, with the rows that training has tuned in their place."""
-        matrix = np.array(table.words.matrix)
-        known = [
-            (i, w) for i, w in enumerate(self._task.vocab.words) if w in table.words
-        ]
-        rows = [table.words.index[word] for _, word in known]
-        matrix[rows] = self._tuned(table, name, part)[[i for i, _ in known]]
-        return WordVectors(table.words.words, matrix)
 
     def claims(self) -> list[results.Claim]:
         """The paper's claims on this task, from paired differences over parts."""
@@ -210,25 +232,25 @@ class Outcome:
         )
 
     def _is_sparse(self, table: Table, name: str) -> results.Claim:
-        moved = [100 * self._moved(table, name, part) for part in self._parts]
-        share = intervals.t_interval(moved)
+        share = intervals.t_interval(self._of_tables(table, name)[MOVED])
         return results.Claim(
             claim=f"{name} leaves the majority of words intact ({table.name})",
             verdict=intervals.verdict(50 - share.high, 50 - share.low),
             evidence=f"{share.mean:.1f} % [{share.low:.1f}, {share.high:.1f}] of the "
-            f"vocabulary's rows moved, {self._config.parts} {self._config.protocol}",
+            f"words trained on moved, {self._config.parts} {self._config.protocol}",
         )
 
-    def _shown_arm(self) -> str:
+    def _shown_arm(self) -> str | None:
         """The arm whose delta is shown: the paper's favourite if it was run."""
         names = [n for n in self._config.arms if arm(n).mode == "delta"]
-        favourite = [n for n in names if n == "delta-1e-4"]
-        return (favourite or names or [""])[0]
+        return "delta-1e-4" if "delta-1e-4" in names else next(iter(names), None)
 
     def write_figures(self) -> None:
         """Delta norms and the neighbours of *not*, for part 0, beside the curves."""
         shown = self._shown_arm()
-        for table in self._tables if shown else ():
+        if shown is None:
+            return
+        for table in self._tables:
             folder = self._workdir / "figures"
             tuned = self._tuned(table, shown, 0)
             histogram = delta.norm_histogram(tuned - table.matrix)
@@ -237,17 +259,20 @@ class Outcome:
                 folder / f"{table.name}-delta-norms.svg",
                 f"How far {shown} moved each word of {table.name}, part 0.",
             )
-            if _QUERY in self._task.vocab:
-                words = self._task.vocab.words
-                shift = delta.neighbour_shift(
-                    table.matrix, tuned, words, _QUERY, polarity=self._polarity()
-                )
-                figures.save(
-                    figures.neighbour_shift(shift),
-                    folder / f"{table.name}-neighbours.svg",
-                    f"Polar neighbours of “{_QUERY}” before and after {shown}, part 0; "
-                    "polarity by a lexicon, where the paper's choice was by hand.",
-                )
+            if _QUERY not in self._task.vocab:
+                continue
+            polarity = self._polarity()
+            shift = delta.neighbour_shift(
+                table.matrix, tuned, self._task.vocab.words, _QUERY, polarity=polarity
+            )
+            kind = (
+                "Neighbours" if polarity is None else "Polar neighbours, by a lexicon,"
+            )
+            figures.save(
+                figures.neighbour_shift(shift),
+                folder / f"{table.name}-neighbours.svg",
+                f"{kind} of “{_QUERY}” before and after {shown}, part 0.",
+            )
 
     def _polarity(self) -> Mapping[str, float] | None:
         try:
@@ -255,30 +280,33 @@ class Outcome:
         except sources.FetchError:
             return None
 
-    def print(self) -> None:
-        """The accuracy table, intrinsic scores and the words that moved most."""
-        rows = self.rows()
-        spearman = [row for row in rows if row.metric.startswith("Spearman")]
-        for metric in dict.fromkeys(r.metric for r in rows if r not in spearman):
-            shown = [_cells(row) for row in rows if row.metric == metric]
-            terminal.print_table(shown, right=(metric, "95 % interval", "published"))
-            print()
-        columns = list(dict.fromkeys(row.name for row in spearman))
-        scores = {(row.metric, row.name): f"{row.measured:.4f}" for row in spearman}
-        lists = dict.fromkeys(row.metric for row in spearman)
-        terminal.print_table(
-            [{"": m, **{c: scores.get((m, c), "") for c in columns}} for m in lists],
-            right=columns,
-        )
-        print()
-        for claim in self.claims():
-            print(f"{claim.verdict}: {claim.claim}; {claim.evidence}")
-        arm_shown = self._shown_arm()
-        for table in self._tables if arm_shown else ():
-            change = self._tuned(table, arm_shown, 0) - table.matrix
+    def print_moved_words(self) -> None:
+        """The words that the shown arm moved most."""
+        shown = self._shown_arm()
+        for table in self._tables if shown else ():
+            change = self._tuned(table, shown, 0) - table.matrix
             top = delta.norm_ranking(change, self._task.vocab.words, _TOP)
             moved = " ".join(ranked.word for ranked in top)
-            print(f"words with the largest {arm_shown} of {table.name}: {moved}")
+            print(f"words with the largest {shown} of {table.name}: {moved}")
+
+
+def print_tables(rows: Sequence[results.Row], claims: Sequence[results.Claim]) -> None:
+    """Accuracy and moved rows a line each, then intrinsic scores side by side."""
+    for metric in (ACCURACY, MOVED):
+        shown = [_cells(row) for row in rows if row.metric == metric]
+        terminal.print_table(shown, right=(metric, "95 % interval", "published"))
+        print()
+    spearman = [row for row in rows if row.metric.startswith("Spearman")]
+    names = list(dict.fromkeys(row.name for row in spearman))
+    scores = {(row.metric, row.name): f"{row.measured:.4f}" for row in spearman}
+    lists = dict.fromkeys(row.metric for row in spearman)
+    terminal.print_table(
+        [{"": m, **{n: scores.get((m, n), "") for n in names}} for m in lists],
+        right=names,
+    )
+    print()
+    for claim in claims:
+        print(f"{claim.verdict}: {claim.claim}; {claim.evidence}")
 
 
 def _cells(row: results.Row) -> dict[str, str]:
@@ -301,14 +329,13 @@ def _row(
 ) -> results.Row:
     values = tuple(round(float(v), 4) for v in values)
     interval = intervals.t_interval(values)
+    bounds = (round(interval.low, 4), round(interval.high, 4))
     return results.Row(
         name=name,
         metric=metric,
         measured=round(interval.mean, 4),
         values=values,
-        interval=(round(interval.low, 4), round(interval.high, 4))
-        if interval.known
-        else None,
+        interval=bounds if interval.known else None,
         published=published,
         source=source,
     )

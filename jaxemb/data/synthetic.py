@@ -73,8 +73,8 @@ def planted_sentiment(
     Args:
       seed: of all draws.
       num_words: words in all.
-      num_planted: deciding words whose vectors lack the label direction; even.
-      num_polar: deciding words whose vectors have it; even.
+      num_planted: deciding words whose vectors lack the label direction; even, from 2.
+      num_polar: deciding words whose vectors have it; even, from 2.
       dim: width of the vectors.
       num_train: training sentences, half of either label.
       num_test: test sentences, likewise.
@@ -82,10 +82,12 @@ def planted_sentiment(
       strength: length of the polar part of a vector; the rest is about 1 long.
       num_pairs: pairs in the similarity list.
     """
-    if num_planted % 2 or num_polar % 2 or num_words < num_planted + num_polar + 20:
+    deciding = num_planted, num_polar
+    if any(n < 2 or n % 2 for n in deciding) or num_words < sum(deciding) + 20:
         raise InputError(
-            "a planted world needs even num_planted and num_polar, and num_words at "
-            f"least 20 more than both; got {num_planted}, {num_polar}, {num_words}"
+            "a planted world needs num_planted and num_polar even and above 0, and "
+            f"num_words at least 20 more than both; got {num_planted}, {num_polar}, "
+            f"{num_words}"
         )
     if dim < 2 or not 1 <= lengths[0] <= lengths[1]:
         raise InputError(f"expected dim >= 2 and 1 <= lengths; got {dim}, {lengths}")

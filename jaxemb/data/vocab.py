@@ -4,7 +4,7 @@ import collections
 import dataclasses
 import functools
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -54,7 +54,11 @@ class Vocab:
     @classmethod
     def read(cls, path: files.Location) -> "Vocab":
         """Reads what `write` wrote: one word a line, in the order of ids."""
-        return cls(tuple(files.read_lines(path)))
+        words = tuple(files.read_lines(path))
+        try:
+            return cls(words)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Writes one word a line, in the order of ids."""
@@ -76,6 +80,9 @@ class Vocab:
     def __len__(self) -> int:
         return len(self.words)
 
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.words)
+
     def __contains__(self, word: object) -> bool:
         return word in self.index
 
@@ -86,4 +93,7 @@ class Vocab:
 
     def decode(self, ids: Sequence[int] | np.ndarray) -> tuple[str, ...]:
         """The words of `ids`, padding left out."""
+        wrong = [i for i in ids if not 0 <= i < len(self)]
+        if wrong:
+            raise InputError(f"expected ids of 0 to {len(self) - 1}, found {wrong[0]}")
         return tuple(self.words[i] for i in ids if i != PAD_ID)

@@ -156,9 +156,9 @@ def _kept(wheel: Wheel) -> list[Path]:
 def _intact(path: Path, wheel: Wheel) -> bool:
     try:
         stat = path.stat()
-    except FileNotFoundError:
+        return _has_pinned_hash(path, wheel, stat.st_size, stat.st_mtime_ns)
+    except FileNotFoundError:  # another process may be replacing it
         return False
-    return _has_pinned_hash(path, wheel, stat.st_size, stat.st_mtime_ns)
 
 
 @functools.lru_cache(maxsize=64)  # once a process, unless the file changes

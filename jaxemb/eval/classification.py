@@ -12,10 +12,14 @@ from jaxtyping import Array, Bool, Float, Int
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class Ratio:
-    """`total / count`, kept apart so that batches of unequal size add up."""
+    """`total / count`, kept apart so that batches of unequal size add up.
 
-    total: Any  # float32 scalar; Any since jax rebuilds the class with other leaves
-    count: Any  # float32 scalar
+    Counts are int32, since float32 stops counting at 2^24; start a sum at
+    `Ratio(0, 0)`.
+    """
+
+    total: Any  # int32 or float32 scalar; Any since jax rebuilds it with other leaves
+    count: Any  # int32 scalar
 
     def __add__(self, other: "Ratio") -> "Ratio":
         return Ratio(self.total + other.total, self.count + other.count)
@@ -27,13 +31,15 @@ class Ratio:
 
 
 def ratio(
-    values: Float[Array, "*batch"], mask: Bool[Array, "*batch"] | None = None
+    values: Float[Array, "*batch"] | Bool[Array, "*batch"],
+    mask: Bool[Array, "*batch"] | None = None,
 ) -> Ratio:
     """Mean of one value an example over the unmasked, whatever is under the mask."""
     if mask is None:
         mask = jnp.ones(values.shape, bool)
-    total = jnp.sum(jnp.where(mask, values, 0), dtype=jnp.float32)
-    return Ratio(total, jnp.sum(mask, dtype=jnp.float32))
+    dtype = jnp.int32 if values.dtype == bool else jnp.float32
+    total = jnp.sum(jnp.where(mask, values, 0), dtype=dtype)
+    return Ratio(total, jnp.sum(mask, dtype=jnp.int32))
 
 
 def accuracy(
@@ -42,8 +48,7 @@ def accuracy(
     mask: Bool[Array, "*batch"] | None = None,
 ) -> Ratio:
     """Share of the unmasked positions whose highest logit is the label."""
-    hits = jnp.argmax(logits, axis=-1) == labels
-    return ratio(hits.astype(jnp.float32), mask)
+    return ratio(jnp.argmax(logits, axis=-1) == labels, mask)
 
 
 def confusion(

@@ -17,8 +17,10 @@ from jaxemb.data.vectors import WordVectors
 from jaxemb.errors import InputError
 from jaxemb.eval import correlation, intervals
 
-OOV = Literal["skip", "zero", "mean"]
-"""A missing word: `skip` its pairs, or give it the `zero` or the `mean` vector."""
+OOV = Literal["skip", "zero", "mean", "subword"]
+"""A missing word: `skip` its pairs, give it the `zero` or the `mean` vector, or compose
+it by `subword` n-grams of a fastText table, and skip it where it has none.
+"""
 
 Case = Literal["fallback", "exact", "lower", "ignore"]
 """How a word of the test finds its row.
@@ -38,10 +40,25 @@ class Similarity:
     high: float
     covered: int  # pairs of which the table has both words, with a direction
     total: int
+    composed: int  # more pairs that are scored, with a word made of its n-grams
     oov: str
     case: str
     recased: int  # words found only in another case than written
     zero_rows: int  # words whose row is all zeros; they count as missing
+
+    def cells(self) -> dict[str, str]:
+        """The fields as the columns of a printed table."""
+        bounds = f"[{self.low:.3f}, {self.high:.3f}]"
+        composed = f" (+{self.composed} composed)" if self.composed else ""
+        recased = f" ({self.recased} words)" if self.recased else ""
+        return {
+            "spearman": f"{self.spearman:.3f}",
+            "95 % interval": "none" if math.isnan(self.low) else bounds,
+            "pearson": f"{self.pearson:.3f}",
+            "covered": f"{self.covered}/{self.total}{composed}",
+            "oov": self.oov,
+            "case": self.case + recased,
+        }
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,6 +78,7 @@ class SimilarityDifference:
 class _Cosines(NamedTuple):
     cosines: Float[np.ndarray, " pairs"]
     covered: Bool[np.ndarray, " pairs"]
+    composed: Bool[np.ndarray, " pairs"]  # not covered, but scored
     recased: int
     zero_rows: int
 
@@ -87,16 +105,16 @@ def word_similarity(
       seed: of the resamples; the same seed gives the same interval.
 
     Returns:
-      The score; nan with `covered` 0 where the table has no pair of the set.
+      The score; nan where the table has no pair of the set.
     """
     if oov not in get_args(OOV):
         raise InputError(f"oov is {oov!r}; expected one of {', '.join(get_args(OOV))}")
     result = _cosines(vectors, pairs, oov, case)
-    used = result.covered if oov == "skip" else np.ones_like(result.covered)
-    covered = int(np.sum(result.covered))
+    scored = result.covered | result.composed
+    used = np.ones_like(scored) if oov in ("zero", "mean") else scored
     cosines = result.cosines[used]
     human = np.array([pair.score for pair in pairs], np.float64)[used]
-    if covered == 0:  # the policy alone would decide the score
+    if not np.any(scored):  # the policy alone would decide the score
         rho, r = intervals.Interval(math.nan, math.nan, math.nan), math.nan
     else:
         spearman = correlation.spearman_statistic(cosines, human)
@@ -109,8 +127,9 @@ def word_similarity(
         pearson=r,
         low=rho.low,
         high=rho.high,
-        covered=covered,
+        covered=int(np.sum(result.covered)),
         total=len(pairs),
+        composed=int(np.sum(result.composed)),
         oov=oov,
         case=case,
         recased=result.recased,
@@ -168,6 +187,15 @@ def words_looked_up(pairs: Iterable[WordPair], case: Case = "fallback") -> set[s
     return {"exact": words, "lower": lowered, "fallback": words | lowered}[case]
 
 
+def known_words(
+    vectors: WordVectors, pairs: Iterable[WordPair], case: Case = "fallback"
+) -> set[str]:
+    """The words of a test that the table has, as the test writes them."""
+    words = sorted({word for pair in pairs for word in pair[:2]})
+    found = _rows_of(vectors.index, words, case)
+    return {w for w, (_, row) in zip(words, found, strict=True) if row is not None}
+
+
 def _cosines(
     vectors: WordVectors, pairs: Sequence[WordPair], oov: OOV, case: Case
 ) -> _Cosines:
@@ -183,16 +211,24 @@ def _cosines(
         raise InputError(f"the vector of {bad!r} is not finite; expected numbers")
     zero = known & ~np.any(unit, axis=1)
     known &= ~zero  # no direction, so no cosine: as good as missing
+    usable = known
     if oov == "mean":
         unit[~known] = vectors.mean
+    elif oov == "subword":
+        absent = np.flatnonzero([row is None for _, row in found])
+        forms = [found[i][0] if case == "lower" else words[i] for i in absent]
+        unit[absent] = vectors.lookup(forms, oov="subword")
+        usable = np.any(unit, axis=1)
     unit /= np.maximum(np.max(np.abs(unit), axis=1, keepdims=True, initial=0.0), 1e-300)
     length = np.linalg.norm(unit, axis=1, keepdims=True)
     unit /= np.where(length == 0, 1.0, length)
     ends = np.array([[place[a], place[b]] for a, b, _ in pairs], int).reshape(-1, 2)
     cosines = np.einsum("pd,pd->p", unit[ends[:, 0]], unit[ends[:, 1]])
+    covered = np.all(known[ends], axis=1)
     return _Cosines(
         cosines=np.round(cosines, 12),  # a word with itself ties with any other such
-        covered=np.all(known[ends], axis=1),
+        covered=covered,
+        composed=np.all(usable[ends], axis=1) & ~covered,
         recased=sum(
             row is not None and form != word
             for word, (form, row) in zip(words, found, strict=True)

@@ -51,7 +51,8 @@ class LSTM(nn.Module):
         c' = f * c + i * g                    h' = o * tanh(c')
 
     At a masked step the state is held and the output is 0. With `reverse` the
-    sequence is read from its last real word to its first.
+    sequence is read from its last real word to its first. The gradient is written by
+    hand for reverse mode (`jax.grad`); forward mode (`jax.jvp`) is a TypeError.
     """
 
     hidden: int
@@ -85,7 +86,8 @@ class BiLSTM(nn.Module):
     """Two LSTMs, one reading forwards and one backwards, side by side.
 
     The reverse one starts at the last real word of each sequence. Outputs and final
-    states are `[forward; backward]`, `2 * hidden` wide.
+    states are `[forward; backward]`, `2 * hidden` wide. As for `LSTM`, only reverse
+    mode differentiates it.
     """
 
     hidden: int  # of each direction

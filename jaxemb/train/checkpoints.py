@@ -9,7 +9,9 @@ import jax
 import numpy as np
 import orbax.checkpoint as ocp
 from etils import epath
+from jax.experimental import multihost_utils
 
+from jaxemb import storage
 from jaxemb.errors import InputError
 from jaxemb.train.state import State
 
@@ -33,9 +35,9 @@ class Checkpoints:
           folder: where the numbered checkpoints are.
           keep: how many of the newest stay.
         """
-        self._folder = epath.Path(folder)
+        self._folder = storage.absolute(folder)
         self._manager = ocp.CheckpointManager(
-            self._folder.absolute() if "://" not in str(folder) else self._folder,
+            self._folder,
             options=ocp.CheckpointManagerOptions(
                 max_to_keep=keep, create=True, cleanup_tmp_directories=True
             ),
@@ -63,26 +65,32 @@ class Checkpoints:
     def restore(self, like: State) -> tuple[State, dict[str, Any]] | None:
         """The newest state that can be read, with what the loop remembered.
 
-        A damaged checkpoint is reported, removed, and the one before it taken.
+        A damaged checkpoint is reported and set aside, and the one before it taken.
 
         Args:
           like: a state of the shapes, dtypes and devices wanted.
+
+        Raises:
+          InputError: where the newest checkpoint is of another model or optimiser.
         """
         for step in sorted(self._manager.all_steps(), reverse=True):
+            restored, problem = None, ""
             try:
-                saved = _shapes(_metadata(self._folder / str(step) / "params"))
-                self._check_model(step, saved, _shapes(like.params))
-                return self._restore_step(step, like)
-            except InputError:
+                self._check_model(step, like)
+                restored = self._restore_step(step, like)
+            except (InputError, MemoryError, PermissionError):
                 raise
             except Exception as error:  # orbax raises many kinds for a damaged file
-                _LOG.warning(
-                    "%s: checkpoint %d cannot be read (%s); taking the one before",
-                    self._folder,
-                    step,
-                    _first_line(error),
-                )
-                self._delete(step)
+                problem = _first_line(error)
+            if _in_every_process(restored is not None):
+                return restored
+            _LOG.warning(
+                "%s: checkpoint %d cannot be read (%s); taking the one before, if any",
+                self._folder,
+                step,
+                problem or "in another process",
+            )
+            self._set_aside(step)
         return None
 
     def _restore_step(self, step: int, like: State) -> tuple[State, dict[str, Any]]:
@@ -103,17 +111,25 @@ class Checkpoints:
             frozen=frozen,
         ), restored["loop"]
 
-    def _check_model(self, step: int, saved: dict, wanted: dict) -> None:
-        """A checkpoint of another model is an error, where a damaged one is removed."""
-        if saved != wanted:
-            name = min(saved.items() ^ wanted.items())[0]
-            raise InputError(
-                f"{self._folder / str(step)}: a checkpoint of another model: {name} is "
-                f"{saved.get(name, 'absent')}, not {wanted.get(name, 'absent')}"
-            )
+    def _check_model(self, step: int, like: State) -> None:
+        """One of another model is an error, where a damaged one is set aside."""
+        for part, tree in _parts(like).items():
+            folder = self._folder / str(step) / part
+            saved, wanted = _described(_metadata(folder)), _described(tree)
+            if saved != wanted:
+                name = min(saved.items() ^ wanted.items())[0]
+                raise InputError(
+                    f"{folder}: of another model or optimiser: {name} is "
+                    f"{saved.get(name, 'absent')}, not {wanted.get(name, 'absent')}"
+                )
 
-    def _delete(self, step: int) -> None:
-        (self._folder / str(step)).rmtree()
+    def _set_aside(self, step: int) -> None:
+        if jax.process_index() == 0:
+            damaged = self._folder.with_name(f"{self._folder.name}.damaged")
+            damaged.mkdir(parents=True, exist_ok=True)
+            number = sum(1 for _ in damaged.iterdir())
+            (self._folder / str(step)).rename(damaged / f"{step}-{number}")
+        _in_every_process(True)
         self._manager.reload()
 
     def wait(self) -> None:
@@ -133,6 +149,8 @@ def find(path: epath.PathLike, step: int | None = None) -> epath.Path:
     """
     path = epath.Path(path)
     if (path / "params").is_dir():
+        if step is not None and path.name != str(step):
+            raise InputError(f"{path}: is one checkpoint, not that of step {step}")
         return path
     for folder in (path / FOLDER, path):
         steps = [int(p.name) for p in _children(folder) if p.name.isdigit()]
@@ -167,7 +185,7 @@ def load_params(
     folder = find(path, step)
     here = jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
     loaded = {}
-    with ocp.StandardCheckpointer() as checkpointer:
+    with _local_checkpointer() as checkpointer:
         for item in _variables(folder) if parts is None else parts:
             try:
                 target = jax.tree.map(
@@ -176,7 +194,7 @@ def load_params(
                     ),
                     _metadata(folder / item),
                 )
-                tree = checkpointer.restore((folder / item).absolute(), target)
+                tree = checkpointer.restore(storage.absolute(folder / item), target)
             except Exception as error:  # orbax raises many kinds for a damaged file
                 problem = _first_line(error)
                 raise InputError(
@@ -221,14 +239,36 @@ def _variables(folder: epath.Path) -> list[str]:
 
 
 def _metadata(folder: epath.Path) -> Any:
-    return ocp.StandardCheckpointHandler().metadata(folder.absolute()).tree
+    return ocp.StandardCheckpointHandler().metadata(storage.absolute(folder)).tree
 
 
-def _shapes(tree: Any) -> dict[str, tuple[int, ...]]:
+def _local_checkpointer() -> ocp.StandardCheckpointer:
+    """One that does not wait for the other processes of a run."""
+    here = jax.process_index()
+    return ocp.StandardCheckpointer(
+        multiprocessing_options=ocp.options.MultiprocessingOptions(
+            primary_host=here,
+            active_processes={here},
+            barrier_sync_key_prefix=f"process-{here}",
+        )
+    )
+
+
+def _in_every_process(success: bool) -> bool:
+    """True in all processes if it is in each; returns when all have come here."""
+    if jax.process_count() == 1:
+        return success
+    return bool(multihost_utils.process_allgather(np.array(success)).all())
+
+
+def _described(tree: Any) -> dict[str, str]:
+    """Path to dtype and shape of every array."""
     leaves = jax.tree_util.tree_leaves_with_path(tree)
-    keystr = jax.tree_util.keystr
     return {
-        keystr(p, simple=True, separator="/"): tuple(leaf.shape) for p, leaf in leaves
+        jax.tree_util.keystr(path, simple=True, separator="/"): (
+            f"{np.dtype(leaf.dtype)}{tuple(leaf.shape)}"
+        )
+        for path, leaf in leaves
     }
 
 

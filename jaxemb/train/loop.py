@@ -4,9 +4,11 @@ import collections
 import concurrent.futures
 import contextlib
 import dataclasses
+import errno
 import json
 import logging
 import math
+import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -99,15 +101,20 @@ def fit(
         )
         stack.callback(checkpoints.close)
         state = step.place(state)
-        window = _Window()
+        memory = _Memory()
         restored = checkpoints.restore(state)
         if restored is not None:
-            state, memory = restored
-            window = _Window(**memory)
+            state, saved = restored
+            memory = _Memory(**saved)
             _LOG.info("%s: going on from step %d", workdir, _step_of(state))
         start = _step_of(state)
-        log = MetricsLog(workdir, start, write=parallel.is_primary())
-        writer = stack.enter_context(_event_files(workdir, tensorboard))
+        if start > num_steps:
+            raise InputError(
+                f"{workdir}: holds a run of {start} steps, more than the {num_steps} "
+                "asked for"
+            )
+        log = MetricsLog(workdir, memory.lines, write=parallel.is_primary())
+        events = stack.enter_context(_Events(workdir, start, tensorboard))
         bar = stack.enter_context(
             Progress(name, start, num_steps, show=progress and parallel.is_primary())
         )
@@ -125,84 +132,91 @@ def fit(
                 values = _mean_scalars(jax.device_get(values))
                 if not math.isfinite(values.get("loss", 0.0)):
                     raise Diverged(_divergence(number, values["loss"], state))
-                window.add(values)
+                memory.add(values)
                 bar.advance(number, values)
                 if _due(number, log_every, num_steps):
-                    record(number, window.mean("train/"))
-                    window.clear()
+                    record(number, memory.take_means("train/"))
 
         def record(number: int, values: Mapping[str, float]) -> None:
             log.write(number, values)
-            writer(number, {**values, **bar.rates})
+            events.write(number, {**values, **bar.rates})
 
         def assess(number: int) -> None:
-            """Evaluates; leaves no trace if a preemption notice ends it."""
-            if evaluate is None or not _due(number, evaluate_every, num_steps):
-                return
+            """Evaluates; an evaluation that a notice prevents or ends is still owed."""
+            assert evaluate is not None
             settle()
+            memory.owes_evaluation = True
+            if preemption.noticed:
+                return
             scores = None
             with preemption.interrupting():
                 scores = {k: float(v) for k, v in evaluate(state).items()}
             if scores is None:
                 return
-            if keep_best and keep_best not in scores:
-                raise InputError(f"keep_best: no score {keep_best!r} in {list(scores)}")
-            best = _best(log.lines, keep_best)
-            record(number, scores)
-            if keep_best and (best is None or scores[keep_best] > best):
+            if keep_best and _is_best(scores, keep_best, log.lines):
                 _save_best(workdir, state, config or {})
+            record(number, scores)
+            memory.owes_evaluation = False
+            bar.pause()
 
         def save() -> None:
             settle()
             log.flush()
-            checkpoints.save(state, window.memory(), config or {})
+            events.flush()
+            memory.lines = len(log.lines)
+            checkpoints.save(state, dataclasses.asdict(memory), config or {})
+            bar.pause()
 
-        if start and not _has_scores(log.lines, start):
+        def leave(number: int) -> None:
+            """Ends the run where a notice has come; `save` has been called."""
+            checkpoints.wait()
+            raise Preempted(number, workdir)
+
+        if memory.owes_evaluation and evaluate is not None:
             assess(start)
             log.flush()
             if preemption.reached(start):
-                raise Preempted(start, workdir)
+                leave(start)
         for number, batch in enumerate(feed, start=start + 1):
             bar.saw(_batch_size(batch) * jax.process_count())
             with trace.step(number):
                 state, metrics = step(state, batch)
                 pending.append((number, metrics))
                 settle(in_flight)
-            assess(number)
+            if evaluate is not None and _due(number, evaluate_every, num_steps):
+                assess(number)
             if preemption.reached(number):
                 save()
-                checkpoints.wait()
-                raise Preempted(number, workdir)
+                leave(number)
             if _due(number, save_every, num_steps):
                 save()
         checkpoints.wait()
+        if preemption.noticed:  # while the last step was saved
+            leave(num_steps)
         return state
 
 
-class _Window:
-    """Sums of the metrics since the last line, kept in checkpoints."""
+@dataclasses.dataclass
+class _Memory:
+    """What a checkpoint remembers of the loop beside the state."""
 
-    def __init__(
-        self,
-        sums: Mapping[str, float] | None = None,
-        counts: Mapping[str, int] | None = None,
-    ):
-        self.sums = dict(sums or {})
-        self.counts = dict(counts or {})
+    sums: dict[str, float] = dataclasses.field(default_factory=dict)
+    """Of the metrics since the last line."""
+    counts: dict[str, int] = dataclasses.field(default_factory=dict)
+    lines: int = 0
+    """Of `metrics.jsonl`, at this step."""
+    owes_evaluation: bool = False
+    """Whether the evaluation due at this step was not finished."""
 
     def add(self, values: Mapping[str, float]) -> None:
         for name, value in values.items():
             self.sums[name] = self.sums.get(name, 0.0) + value
             self.counts[name] = self.counts.get(name, 0) + 1
 
-    def mean(self, prefix: str) -> dict[str, float]:
-        return {prefix + name: s / self.counts[name] for name, s in self.sums.items()}
-
-    def clear(self) -> None:
-        self.__init__()
-
-    def memory(self) -> dict[str, Any]:
-        return {"sums": dict(self.sums), "counts": dict(self.counts)}
+    def take_means(self, prefix: str) -> dict[str, float]:
+        means = {prefix + name: s / self.counts[name] for name, s in self.sums.items()}
+        self.sums, self.counts = {}, {}
+        return means
 
 
 def _mean_scalars(values: Mapping[str, Any]) -> dict[str, float]:
@@ -224,12 +238,15 @@ def _virtual_devices(mesh: jax.sharding.Mesh) -> bool:
     return mesh.size > 1 and mesh.devices.flat[0].platform == "cpu"
 
 
-def _best(lines: list[dict[str, Any]], name: str | None) -> float | None:
-    return max((line[name] for line in lines if name in line), default=None)
-
-
-def _has_scores(lines: list[dict[str, Any]], number: int) -> bool:
-    return any(line["step"] == number and "train/loss" not in line for line in lines)
+def _is_best(
+    scores: Mapping[str, float], name: str, lines: list[dict[str, Any]]
+) -> bool:
+    """True for a score above all before it; one that is no number is below all."""
+    if name not in scores:
+        raise InputError(f"keep_best: no score {name!r} in {list(scores)}")
+    before = [line[name] for line in lines if name in line]
+    known = [score for score in before if not math.isnan(score)]
+    return not before or scores[name] > max(known, default=-math.inf)
 
 
 def _batch_size(batch: Any) -> int:
@@ -275,7 +292,12 @@ def _claim(workdir: epath.Path, config: Mapping[str, Any] | None) -> None:
     here: dict[str, Any] = json.loads(json.dumps(config))
     path = workdir / "config.json"
     if path.exists():
-        there = json.loads(path.read_text())
+        try:
+            there = json.loads(path.read_text())
+        except ValueError as error:
+            raise InputError(
+                f"{path}: not JSON; remove the run and start again"
+            ) from error
         differing = [k for k in {**there, **here} if there.get(k) != here.get(k)]
         if differing:
             field = differing[0]
@@ -295,17 +317,13 @@ def _prefetched(
     """Makes the next batches in a thread while the device works."""
 
     def in_order(pool):
-        queue = collections.deque(
-            pool.submit(batches, step)
-            for step in range(start, min(start + depth, stop))
-        )
-        for step in range(start + depth, stop + depth):
-            batch = queue.popleft().result() if queue else None
-            if batch is None:
-                return
-            if step < stop:
-                queue.append(pool.submit(batches, step))
-            yield batch
+        waiting = collections.deque()
+        for step in range(start, stop):
+            waiting.append(pool.submit(batches, step))
+            if len(waiting) > depth:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
 
     with concurrent.futures.ThreadPoolExecutor(1, "batches") as pool:
         try:
@@ -314,25 +332,39 @@ def _prefetched(
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-@contextlib.contextmanager
-def _event_files(workdir: epath.Path, wanted: bool):
-    """A function that writes scalars for TensorBoard, or does nothing."""
-    if not (wanted and parallel.is_primary()):
-        yield lambda number, values: None
-        return
-    try:
-        import tensorboardX
-    except ImportError as error:
-        raise InputError(
-            "--tensorboard needs tensorboardX: pip install 'jaxemb[tensorboard]'"
-        ) from error
-    with tensorboardX.SummaryWriter(str(workdir / "tensorboard")) as events:
+class _Events:
+    """Event files for TensorBoard, if they are wanted."""
 
-        def write(number: int, values: Mapping[str, float]) -> None:
+    def __init__(self, workdir: epath.Path, start: int, wanted: bool):
+        self._writer = None
+        if not (wanted and parallel.is_primary()):
+            return
+        try:
+            import tensorboardX
+        except ImportError as error:
+            raise InputError(
+                "--tensorboard needs tensorboardX: pip install 'jaxemb[tensorboard]'"
+            ) from error
+        # TensorBoard then hides what a broken-off run wrote of later steps.
+        self._writer = tensorboardX.SummaryWriter(
+            str(workdir / "tensorboard"), purge_step=start + 1
+        )
+
+    def __enter__(self) -> "_Events":
+        return self
+
+    def __exit__(self, *_) -> None:
+        if self._writer is not None:
+            self._writer.close()
+
+    def write(self, number: int, values: Mapping[str, float]) -> None:
+        if self._writer is not None:
             for name, value in values.items():
-                events.add_scalar(name, value, number)
+                self._writer.add_scalar(name, value, number)
 
-        yield write
+    def flush(self) -> None:
+        if self._writer is not None:
+            self._writer.flush()
 
 
 class _Trace:
@@ -341,14 +373,23 @@ class _Trace:
     def __init__(self, workdir: epath.Path, steps: tuple[int, int] | None):
         self._folder = str(workdir / "profile")
         self._first, self._last = steps or (0, -1)
-        self._running = False
+        self._running = self._done = False
 
     def __enter__(self) -> "_Trace":
         return self
 
     def __exit__(self, *_) -> None:
         if self._running:
-            jax.profiler.stop_trace()
+            self._stop()
+        elif self._first <= self._last and not self._done:
+            _LOG.warning(
+                "--profile %d:%d: no such step was taken", self._first, self._last
+            )
+
+    def _stop(self) -> None:
+        jax.effects_barrier()
+        jax.profiler.stop_trace()
+        self._running, self._done = False, True
 
     @contextlib.contextmanager
     def step(self, number: int) -> Iterator[None]:
@@ -361,25 +402,25 @@ class _Trace:
         with jax.profiler.StepTraceAnnotation("train", step_num=number):
             yield
         if number == self._last:
-            jax.profiler.stop_trace()
-            self._running = False
+            self._stop()
+
+
+_DISK = {errno.ENOSPC, errno.EROFS, errno.EDQUOT, errno.EFBIG}
 
 
 @contextlib.contextmanager
 def _storage_errors(workdir: epath.Path) -> Iterator[None]:
-    """One sentence for a folder that cannot be written."""
+    """One sentence for a folder that cannot be written; other errors stay theirs."""
     try:
         yield
     except OSError as error:
-        raise InputError(
-            f"{workdir}: cannot write there: {error.strerror or error}"
-        ) from error
+        below = str(workdir) in str(error.filename or "")
+        if not below and error.errno not in _DISK:
+            raise
+        reason = error.strerror or error
+        raise InputError(f"{workdir}: cannot write there: {reason}") from error
     except ValueError as error:  # how tensorstore reports a full disk
-        for reason in (
-            "No space left on device",
-            "Permission denied",
-            "File too large",
-        ):
+        for reason in map(os.strerror, (*_DISK, errno.EACCES)):
             if reason in str(error) and not isinstance(error, InputError):
                 raise InputError(f"{workdir}: cannot write there: {reason}") from error
         raise

@@ -32,20 +32,19 @@ def read_metrics(workdir: epath.PathLike) -> list[dict[str, Any]]:
 
 
 class MetricsLog:
-    """Appends lines; forgets, at the start, those of steps that will be taken again."""
+    """Appends lines; forgets, at the start, those that will be written again."""
 
-    def __init__(
-        self, workdir: epath.PathLike, resume_step: int, *, write: bool = True
-    ):
+    def __init__(self, workdir: epath.PathLike, lines: int, *, write: bool = True):
         """Opens the file.
 
         Args:
           workdir: the run's folder.
-          resume_step: lines of later steps are dropped.
+          lines: how many the checkpoint that the run goes on from knows; those after
+            them are dropped.
           write: False in the processes that leave writing to the primary one.
         """
         self._path = epath.Path(workdir) / FILE
-        self.lines = [x for x in read_metrics(workdir) if x["step"] <= resume_step]
+        self.lines = read_metrics(workdir)[:lines]
         # Object stores have no append, so there `flush` writes the whole file again.
         self._append = write and storage.is_local(workdir)
         self._rewrite = write and not self._append

@@ -21,28 +21,25 @@ Mode = Literal["jit", "pmap"]
 def initialize() -> None:
     """Joins the other processes of a run, if any; call before any computation.
 
-    On a cluster that jax knows (Cloud TPU, Slurm, Kubernetes …) nothing need be set.
+    On a cluster that jax detects (Cloud TPU, Slurm, Kubernetes …) nothing need be set.
     Elsewhere `JAX_COORDINATOR_ADDRESS`, `JAX_NUM_PROCESSES` and `JAX_PROCESS_ID` tell
     who is who, as `scripts/multihost.py` sets them.
     """
     if jax.distributed.is_initialized():
         return
-    if count := os.environ.get("JAX_NUM_PROCESSES"):
-        jax.distributed.initialize(
-            coordinator_address=os.environ["JAX_COORDINATOR_ADDRESS"],
-            num_processes=int(count),
-            process_id=int(os.environ["JAX_PROCESS_ID"]),
-        )
-    elif _on_a_cluster():
+    names = ("JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID")
+    address, count, index = (os.environ.get(name) for name in names)
+    if address and count and index:
+        jax.distributed.initialize(address, int(count), int(index))
+        return
+    if address or count or index:
+        raise InputError(f"set all of {', '.join(names)}, or none of them")
+    try:
         jax.distributed.initialize()
-
-
-def _on_a_cluster() -> bool:
-    """True where a scheduler has started more than one process of this program."""
-    several = ("SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE")
-    if any(int(os.environ.get(name, "1")) > 1 for name in several):
-        return True
-    return len(os.environ.get("TPU_WORKER_HOSTNAMES", "").split(",")) > 1
+    except ValueError as error:
+        # How jax says that it found no cluster; this process is then the only one.
+        if "coordinator_address" not in str(error):
+            raise
 
 
 def make_mesh(devices: Sequence[Any] | None = None) -> Mesh:
@@ -140,6 +137,11 @@ class DataParallel:
             by_rows = np.ndim(leaf) and any(
                 re.search(p, name) for p in self._shard_rows
             )
+            if by_rows and np.shape(leaf)[0] % self.mesh.size:
+                raise InputError(
+                    f"shard_rows: the {np.shape(leaf)[0]} rows of {name} cannot be "
+                    f"spread over {self.mesh.size} devices; add empty rows"
+                )
             spec = PartitionSpec(axes.DATA) if by_rows else PartitionSpec()
             return NamedSharding(self.mesh, spec)
 
@@ -163,8 +165,10 @@ def data_parallel(
         its gradients and metrics, which is what `pmap` needs.
       mesh: all devices unless given.
       mode: "jit" or "pmap".
-      shard_rows: patterns of state paths (`params/embed/table`) whose rows are spread
-        over the devices instead of copied to each; for vocabularies that do not fit.
+      shard_rows: patterns of state paths (`embed/table`) whose rows, a multiple of the
+        number of devices, are spread over the devices instead of copied to each. This
+        divides the memory of a table and its optimiser state between steps; the
+        compiler decides how a step gathers the rows it needs.
     """
     return DataParallel(step, make_mesh() if mesh is None else mesh, mode, shard_rows)
 

@@ -36,22 +36,29 @@ class Preemption:
         """Nothing is watched until the context is entered."""
         self._noticed = False
         self._interrupting = False
+        self._watching = False
         self._previous = None
 
     def __enter__(self) -> "Preemption":
         # With several processes jax's own service watches for the signal.
-        if jax.process_count() == 1 and _in_main_thread():
+        self._watching = jax.process_count() == 1 and _in_main_thread()
+        if self._watching:
             self._previous = signal.signal(signal.SIGTERM, self._notice)
         return self
 
     def __exit__(self, *_) -> None:
-        if self._previous is not None:
-            signal.signal(signal.SIGTERM, self._previous)
+        if self._watching:
+            signal.signal(signal.SIGTERM, self._previous or signal.SIG_DFL)
 
     def _notice(self, *_) -> None:
         self._noticed = True
         if self._interrupting:
             raise _Interrupt
+
+    @property
+    def noticed(self) -> bool:
+        """True once a notice has come; with several processes only `reached` knows."""
+        return self._noticed
 
     def reached(self, step: int) -> bool:
         """True at the step after which every process is to save and leave."""
@@ -61,14 +68,18 @@ class Preemption:
 
     @contextlib.contextmanager
     def interrupting(self) -> Iterator[None]:
-        """A block that a notice ends at once: nothing in it must be finished."""
-        self._interrupting = True
+        """A block that a notice ends at once: nothing in it must be finished.
+
+        With several processes the block is finished: they must leave together.
+        """
         try:
-            yield
+            try:
+                self._interrupting = True
+                yield
+            finally:
+                self._interrupting = False
         except _Interrupt:
             pass
-        finally:
-            self._interrupting = False
 
 
 def _in_main_thread() -> bool:

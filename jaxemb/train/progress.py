@@ -32,7 +32,8 @@ class Progress:
         self._task = self._bar.add_task(name, total=total, completed=start, note="")
         self._examples = 0
         self._step_seconds = 0.0
-        self._last = self._last_line = time.monotonic()
+        self._last: float | None = None  # the first step compiles
+        self._last_line = time.monotonic()
 
     def __enter__(self) -> "Progress":
         self._bar.start()
@@ -45,13 +46,19 @@ class Progress:
         """Tells how many examples a step has, over all processes."""
         self._examples = examples
 
+    def pause(self) -> None:
+        """Leaves the time until the next step out of the rates."""
+        self._last = None
+
     def advance(self, step: int, values: Mapping[str, float]) -> None:
         """Shows that a step is done, with its loss."""
         now = time.monotonic()
-        seconds, self._last = now - self._last, now
-        # A moving mean: the first step compiles, later ones come in bursts.
-        decay = 0.9 if self._step_seconds else 0.0
-        self._step_seconds = decay * self._step_seconds + (1 - decay) * seconds
+        if self._last is not None:
+            # A moving mean, because steps come in bursts.
+            decay = 0.9 if self._step_seconds else 0.0
+            seconds = now - self._last
+            self._step_seconds = decay * self._step_seconds + (1 - decay) * seconds
+        self._last = now
         note = f"loss {values.get('loss', float('nan')):.4f} · {self.rate_text}"
         self._bar.update(self._task, completed=step, note=note)
         if self._show and not self._console.is_terminal:
@@ -62,11 +69,9 @@ class Progress:
     @property
     def rates(self) -> dict[str, float]:
         """Seconds a step and examples a second, lately."""
-        seconds = max(self._step_seconds, 1e-9)
-        return {
-            "speed/step_seconds": seconds,
-            "speed/examples": self._examples / seconds,
-        }
+        seconds = self._step_seconds
+        examples = self._examples / seconds if seconds else 0.0
+        return {"speed/step_seconds": seconds, "speed/examples": examples}
 
     @property
     def rate_text(self) -> str:

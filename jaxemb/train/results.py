@@ -1,11 +1,13 @@
 """`results.json`: what was measured, on which data, by which code."""
 
+import contextlib
 import dataclasses
 import importlib.metadata
 import json
 import math
 import subprocess
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from jaxemb import storage
 from jaxemb.errors import InputError
 
 FILE = "results.json"
+ORIGIN = "origin.json"
 
 _VERSIONED = ("jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy", "jaxemb")
 _VERDICTS = ("supported", "contradicted", "inconclusive")
@@ -81,14 +84,39 @@ def as_json(config: Any) -> dict[str, Any]:
 
 
 def environment() -> dict[str, Any]:
-    """Commit, versions and devices of this run."""
+    """Versions and devices of this run."""
     devices = jax.devices()
     kinds = sorted({d.device_kind for d in devices})
     return {
-        "commit": _commit(),
         "versions": {name: _version(name) for name in _VERSIONED},
         "devices": f"{len(devices)} × {', '.join(kinds)}",
     }
+
+
+@contextlib.contextmanager
+def recorded(folder: epath.PathLike) -> Iterator[None]:
+    """Adds to `origin.json` by which commit, and how long, a part was trained.
+
+    A part that was broken off and resumed has the commits and the time of all goes.
+    """
+    before = origin(folder)
+    commits = list(dict.fromkeys([*before["commits"], commit()]))
+    started = time.monotonic()
+    try:
+        yield
+    finally:
+        seconds = before["seconds"] + time.monotonic() - started
+        text = json.dumps({"commits": commits, "seconds": round(seconds, 1)})
+        if jax.process_index() == 0:
+            storage.write_text(epath.Path(folder) / ORIGIN, text + "\n")
+
+
+def origin(folder: epath.PathLike) -> dict[str, Any]:
+    """What `recorded` wrote: the commits, and the seconds they trained."""
+    path = epath.Path(folder) / ORIGIN
+    if not path.exists():
+        return {"commits": [], "seconds": 0.0}
+    return json.loads(path.read_text())
 
 
 def write(
@@ -97,18 +125,31 @@ def write(
     slug: str,
     preset: str,
     config: Mapping[str, Any],
-    seconds: float,
+    origins: Sequence[Mapping[str, Any]],
     data: Sequence[Data],
     rows: Sequence[Row],
     claims: Sequence[Claim],
 ) -> dict[str, Any]:
-    """Checks and writes a run's results; returns them."""
+    """Checks and writes a run's results; returns them.
+
+    Args:
+      workdir: of the run.
+      slug: of the paper.
+      preset: of the paper.
+      config: as JSON.
+      origins: of every part, as `origin` reads them.
+      data: what was read.
+      rows: what was measured.
+      claims: what it says of the paper.
+    """
+    commits = dict.fromkeys(c for part in origins for c in part["commits"])
     results = {
         "slug": slug,
         "preset": preset,
         "config": dict(config),
+        "commit": " ".join(map(str, commits)) or commit(),
         **environment(),
-        "seconds": round(seconds, 1),
+        "seconds": round(sum(part["seconds"] for part in origins), 1),
         "data": [dataclasses.asdict(x) for x in data],
         "rows": [dataclasses.asdict(x) for x in rows],
         "claims": [dataclasses.asdict(x) for x in claims],
@@ -197,7 +238,7 @@ def _version(name: str) -> str | None:
         return None
 
 
-def _commit() -> str | None:
+def commit() -> str | None:
     """The commit of the checkout that this code runs from; marked if files differ."""
     root = Path(__file__).resolve().parents[2]
 

@@ -19,6 +19,6 @@ def enable_compilation_cache() -> None:
 
 
 def quiet_libraries() -> None:
-    """Leaves what users need not act on out of standard error."""
-    for name in ("absl", "orbax", "jax"):
-        logging.getLogger(name).setLevel(logging.ERROR)
+    """Leaves out of standard error what arrives as an exception anyway."""
+    for name in ("absl", "orbax", "asyncio", "jax"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)

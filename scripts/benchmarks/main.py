@@ -60,7 +60,12 @@ def main() -> None:
         rows += [judged(row) for row in COMPARISONS[name]()]
     terminal.print_table([shown(row) for row in rows])
     if not sys.argv[1:]:
-        kept = {"cpu": cpu(), **results.environment(), "rows": rows}
+        kept = {
+            "cpu": cpu(),
+            "commit": results.commit(),
+            **results.environment(),
+            "rows": rows,
+        }
         text = json.dumps(kept, indent=1) + "\n"
         (HERE / "results.json").write_text(text)
 

@@ -78,7 +78,10 @@ def results():
 
 @pytest.fixture
 def run(tmp_path, results):
-    """A run of two arms and two folds; fold 0 of delta has a sharded checkpoint."""
+    """A run of two arms and two folds; fold 0 of delta has a sharded checkpoint.
+
+    As deep as a real one: root/table/arm/fold.
+    """
     root = tmp_path / "work"
     for a, arm in enumerate(("fixed", "delta")):
         for fold in range(2):
@@ -87,7 +90,7 @@ def run(tmp_path, results):
                 for i in range(1, 6)
             ]
             lines += [{"step": 50, "valid/accuracy": 0.7 + 0.1 * a + fold / 99}]
-            write_metrics(root / arm / f"fold-{fold}", lines)
+            write_metrics(root / "glove" / arm / f"fold-{fold}", lines)
     (root / "words.txt").write_text("\n".join(WORDS) + "\n", encoding="utf-8")
     (root / "results.json").write_text(json.dumps(results))
     rng = np.random.default_rng(0)
@@ -98,7 +101,7 @@ def run(tmp_path, results):
     delta[1] = 2.0
     base = rng.normal(size=(6, 4)).astype(np.float32)
     save_checkpoint(
-        root / "delta" / "fold-0",
+        root / "glove" / "delta" / "fold-0",
         50,
         {"embed": {"delta": jnp.asarray(delta)}, "head": {"kernel": kernel}},
         {"embed": {"base": jnp.asarray(base)}},

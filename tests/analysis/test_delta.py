@@ -77,6 +77,14 @@ def test_nearest_keeps_only_what_is_asked_and_never_a_zero_row():
         delta.nearest(table, WORDS, "nope")
 
 
+@pytest.mark.parametrize("k", [0, -3])
+def test_fewer_than_one_word_is_refused(k):
+    with pytest.raises(InputError, match=f"k is {k}; expected 1 or more"):
+        delta.nearest(made(), WORDS, "w3", k)
+    with pytest.raises(InputError, match=f"k is {k}; expected 1 or more"):
+        delta.norm_ranking(made(), WORDS, k)
+
+
 def test_shift_with_a_polarity_lexicon():
     before, after = made(), made(1)
     polarity = {"w1": 2.5, "w2": -1.0, "w3": 0.0, "w4": -0.1, "absent": 1.0}

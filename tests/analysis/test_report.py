@@ -65,6 +65,7 @@ def test_the_page_says_all_that_the_run_holds(run, tmp_path):
         *("rt-polarity", "real", "local folder", "10,662", "ab" * 32),
         *("1 h 2 min", "8 × cpu", "0123456789ab", "jax 0.10.2", "model.dim"),
         *("params/head/kernel", "8×3", "delta/fold-0, step 50"),
+        *("Dot and bar: measured", "upright tick: published"),
         *("Of <not> & co.", "train/loss", "valid/accuracy", "2 runs"),
     ):
         assert said in page.text, said
@@ -84,7 +85,7 @@ def test_the_page_asks_nothing_of_the_network_and_no_id_occurs_twice(run, tmp_pa
 
 
 def test_a_damaged_checkpoint_does_not_cost_the_page(run, tmp_path):
-    for file in (run / "delta/fold-0/checkpoints/50/params").glob("**/*"):
+    for file in (run / "glove/delta/fold-0/checkpoints/50/params").glob("**/*"):
         if file.is_file():
             file.write_bytes(b"")
     page = page_of(report.write([run], tmp_path / "r.html"))
@@ -135,7 +136,7 @@ def test_arms_are_the_folders_above_folds_and_seeds(tmp_path):
     ("file", "text", "message"),
     [
         ("results.json", "{", "results.json"),
-        ("metrics.jsonl", "nonsense\n", "metrics.jsonl: not JSON lines"),
+        ("metrics.jsonl", "nonsense\n", "metrics.jsonl:1: expected a JSON"),
         ("figures/x.svg", "<p>", "figures/x.svg"),
         ("config.json", "[", "config.json: not JSON"),
     ],
@@ -147,6 +148,15 @@ def test_a_damaged_part_is_named(tmp_path, file, text, message):
     with pytest.raises(InputError, match=message):
         report.write([run], tmp_path / "r.html")
     assert not (tmp_path / "r.html").exists()
+
+
+@pytest.mark.parametrize("name", ["figures/x.svg", "figures/x.txt"])
+def test_a_figure_that_is_not_text_is_named(run, tmp_path, name):
+    (run / "figures").mkdir()
+    (run / "figures" / "x.svg").write_text("<svg/>")
+    (run / name).write_bytes(b"<svg>\xff</svg>")
+    with pytest.raises(InputError, match=f"{name}: not valid UTF-8"):
+        report.write([run], tmp_path / "r.html")
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path):

@@ -151,8 +151,10 @@ def test_glue_of_tfds_is_unpacked_without_tensorflow(local, tmp_path, monkeypatc
     download = tfds.download.DownloadManager
     monkeypatch.setattr(download, "download_and_extract", from_here)
     monkeypatch.setattr(builders, "_require_network", lambda builder: None)
-    assert sources.get("sst-2").source == "tfds glue/sst2"
-    rows = builders.read("sst-2", "validation")
+    found = sources.get("sst-2-glue")
+    assert (found.source, found.kind) == ("tfds glue/sst2", "real")
+    assert sources.locate("sst-2") is None  # Kim's sentences are other data
+    rows = builders.read("sst-2-glue", "validation")
     cut = list(builders.labelled(rows, text="sentence"))
     assert cut == [(("it", "'s", "fine", "in", "dev"), 1)]
     assert "tensorflow" not in sys.modules
@@ -167,8 +169,8 @@ def test_tfds_without_a_network(local, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(sources.Offline, match="TFDS cannot fetch glue"):
         builders.read("glue/sst2")
-    with pytest.raises(sources.Offline, match="sst-2 .* is not on this machine.* glue"):
-        sources.get("sst-2")
+    with pytest.raises(sources.Offline, match="sst-2-glue .* is not on this ma.* glue"):
+        sources.get("sst-2-glue")
 
 
 def test_tfds_that_fails(local, monkeypatch):

@@ -97,6 +97,12 @@ def test_an_error_of_the_reader_stays_its_own(tmp_path):
     assert not isinstance(caught.value, InputError)
 
 
+def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_bytes("\ufeffone\r\n\ufefftwo\n".encode())
+    assert list(files.read_lines(path)) == ["one", "\ufefftwo"]
+
+
 def test_invalid_utf8_names_its_line(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"fine\n\xff\n")
     with pytest.raises(InputError, match=r"a\.txt:2: not valid UTF-8"):
@@ -119,7 +125,7 @@ def test_random_bytes_raise_only_input_errors(tmp_path_factory, content, suffix)
 def test_lines_are_those_of_text_io(tmp_path_factory, lines):
     path = tmp_path_factory.mktemp("lines") / "a.txt"
     path.write_bytes("".join(f"{line}\n" for line in lines).encode())
-    with open(path, encoding="utf-8", newline="\n") as stream:
+    with open(path, encoding="utf-8-sig", newline="\n") as stream:
         assert list(files.read_lines(path)) == [line[:-1] for line in stream]
 
 

@@ -1,5 +1,7 @@
+import json
 import struct
 
+import ml_dtypes
 import numpy as np
 import pytest
 import safetensors.numpy
@@ -184,6 +186,41 @@ def test_safetensors_of_other_makers(tmp_path):
     table = read_word_vectors(path)
     assert table.words == tuple(words)
     np.testing.assert_array_equal(table.matrix, arrays["matrix"])
+
+
+def test_a_large_tensor_of_another_name_is_skipped(tmp_path):
+    path = tmp_path / "v.safetensors"
+    # By hand, as save_file would put the matrix first.
+    parts = {"first": np.ones(10_000_001, np.uint8), **good_arrays()}
+    entries, place = {}, 0
+    for name, array in parts.items():
+        dtype = {"u": "U8", "f": "F32", "i": "I32"}[array.dtype.kind]
+        offsets = [place, place + array.nbytes]
+        entries[name] = {"dtype": dtype, "shape": array.shape, "data_offsets": offsets}
+        place += array.nbytes
+    text = json.dumps(entries).encode()
+    body = b"".join(array.tobytes() for array in parts.values())
+    path.write_bytes(struct.pack("<Q", len(text)) + text + body)
+    assert set(safetensors.numpy.load_file(path)) == set(parts)
+    table = read_word_vectors(path)
+    assert table.words == ("a", "b") and (table.matrix == 1).all()
+
+
+def test_bfloat16_is_widened_and_other_kinds_are_named(tmp_path):
+    path = tmp_path / "v.safetensors"
+    values = np.array([[1, -2.5, 3e38], [0, 1e-3, 7]], np.float32)
+    matrix = values.astype(ml_dtypes.bfloat16)
+    safetensors.numpy.save_file(good_arrays() | {"matrix": matrix}, path)
+    assert b'"BF16"' in path.read_bytes()
+    table = read_word_vectors(path)
+    assert table.matrix.dtype == np.float32
+    np.testing.assert_array_equal(table.matrix, matrix.astype(np.float32))
+    with pytest.raises(InputError, match="matrix is BF16, expected .* memory-mapped"):
+        read_word_vectors(path, mmap=True)
+    lengths = good_arrays()["word_lengths"].astype(np.int64)
+    safetensors.numpy.save_file(good_arrays() | {"word_lengths": lengths}, path)
+    with pytest.raises(InputError, match="word_lengths is I64, expected one of F16"):
+        read_word_vectors(path)
 
 
 def good_arrays():

@@ -167,6 +167,45 @@ def test_text_that_would_read_otherwise_is_refused(tmp_path):
         write_word_vectors(tmp_path / "v.txt", surrogate)
 
 
+def test_glove_whose_dimension_cannot_be_told_is_refused(tmp_path):
+    rows = np.full((3, 2), 0.5, np.float32)
+    path = tmp_path / "v.txt"
+    for words in [
+        ("a b", "c", "d e"),
+        ("a b", "c d", "e"),
+        ("a b c", "d e f", "g h i"),
+    ]:
+        with pytest.raises(InputError, match="dimension.* write word2vec"):
+            write_word_vectors(path, WordVectors(words, rows), format="glove")
+    table = WordVectors(("a", "b c", "d"), rows)
+    write_word_vectors(path, table, format="glove")
+    assert read_word_vectors(path).words == table.words
+
+
+def test_a_byte_order_mark_and_the_word_of_that_name(tmp_path):
+    mark = "\ufeff"
+    for content in ("{0} 1 2\na 3 4\n", "a 3 4\n{0} 1 2\n", "2 2\n{0} 1 2\na 3 4\n"):
+        table = read(tmp_path, content.format(mark).encode())
+        assert set(table.words) == {mark, "a"}
+        assert table[mark].tolist() == [1, 2]
+    first = WordVectors((f"{mark}a",), np.ones((1, 2), np.float32))
+    with pytest.raises(InputError, match="byte order mark"):
+        write_word_vectors(tmp_path / "v.txt", first, format="glove")
+
+
+@pytest.mark.parametrize("header", [b"", b"2 3\n"])
+def test_what_holds_no_vectors_does_not_pass_for_vectors(tmp_path, header):
+    """Sentences hold none of the words to keep, so that no other line is looked at."""
+    content = header + b"0 it is dull\n1 it is fine\n"
+    place = f"v.txt:{1 + bool(header)}: 'it' is not a number"
+    with pytest.raises(InputError, match=place):
+        read(tmp_path, content, keep={"cat", "dog"})
+    skipped = read(tmp_path, content, keep={"cat", "dog"}, on_bad="skip")
+    assert len(skipped) == 0 and skipped.report.skipped == 1
+    fine = read(tmp_path, b"a 1 2\nb 3 4\n", keep={"cat"})
+    assert (len(fine), fine.dim) == (0, 2)
+
+
 def test_shortest_text_of_every_kind_of_float32(tmp_path):
     bits = np.random.default_rng(0).integers(0, 2**32, 200_000, dtype=np.uint32)
     values = bits.view(np.float32)

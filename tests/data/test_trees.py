@@ -84,6 +84,13 @@ def test_bad_trees(tmp_path, text, problem):
         trees.read_trees(path)
 
 
+@pytest.mark.parametrize("content", ["", "\n \n"])
+def test_a_file_without_trees(tmp_path, content):
+    (tmp_path / "trees.txt").write_text(content)
+    with pytest.raises(InputError, match=r"trees\.txt: expected labelled trees, found"):
+        trees.read_trees(tmp_path / "trees.txt")
+
+
 def test_more_classes():
     assert trees.parse("(7 x)", classes=8).label == 7
 

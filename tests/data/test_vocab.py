@@ -61,6 +61,24 @@ def test_bad_words(words, problem):
         Vocab(words)
 
 
+def test_a_bad_file_is_named(tmp_path):
+    path = tmp_path / "words.txt"
+    path.write_text("a\nb\n")
+    with pytest.raises(InputError, match=r"words\.txt: a vocabulary begins with"):
+        Vocab.read(path)
+
+
+def test_a_vocabulary_is_a_collection_of_its_words():
+    vocab = Vocab((PAD, UNK, "a"))
+    assert list(vocab) == [PAD, UNK, "a"] and "a" in vocab
+
+
+@pytest.mark.parametrize("wrong", [-1, 3])
+def test_ids_that_no_word_has(wrong):
+    with pytest.raises(InputError, match=f"expected ids of 0 to 2, found {wrong}"):
+        Vocab((PAD, UNK, "a")).decode([2, wrong])
+
+
 @pytest.mark.parametrize("word", ["a\nb", "a\r"])
 def test_words_that_do_not_fit_on_a_line(tmp_path, word):
     with pytest.raises(InputError, match="does not fit"):

@@ -18,7 +18,7 @@ def made(n=60, classes=4, seed=0):
 
 def test_accuracy_over_unequal_batches_is_sklearns():
     logits, labels, mask = made()
-    total = classification.Ratio(0.0, 0.0)
+    total = classification.Ratio(0, 0)
     for part in (slice(0, 7), slice(7, 40), slice(40, 60)):
         total += jax.jit(classification.accuracy)(
             logits[part], labels[part], mask[part]
@@ -27,6 +27,16 @@ def test_accuracy_over_unequal_batches_is_sklearns():
     assert float(total.value) == pytest.approx(expected)
     assert float(total.count) == mask.sum()
     assert jax.tree.structure(total).num_leaves == 2
+
+
+def test_counting_does_not_stop_at_two_to_the_24():
+    one = classification.accuracy(jnp.array([[1.0, 0.0]]), jnp.array([0]))
+    large = classification.Ratio(jnp.int32(2**24), jnp.int32(2**25))
+    total = jax.jit(lambda a, b: a + b)(large, one)
+    assert (int(total.total), int(total.count)) == (2**24 + 1, 2**25 + 1)
+    half = classification.ratio(jnp.array([0.5, 0.25]))
+    assert float((large + half).total) == 2**24 and int(half.count) == 2
+    assert float(half.value) == 0.375
 
 
 def test_nothing_counted_is_nan_and_masked_nan_does_not_leak():

@@ -3,6 +3,7 @@ import math
 
 import numpy as np
 import pytest
+from gensim.models import fasttext
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -10,6 +11,7 @@ from scipy.spatial import distance
 
 from jaxemb.data import pairs as pairs_lib
 from jaxemb.data import sources
+from jaxemb.data.formats.subwords import Subwords
 from jaxemb.data.pairs import WordPair
 from jaxemb.data.vectors import WordVectors, read_word_vectors
 from jaxemb.errors import InputError
@@ -114,6 +116,49 @@ def test_no_coverage_is_nan_and_not_a_score(oov):
     assert found.covered == 0 and found.total == 3
     for value in (found.spearman, found.pearson, found.low, found.high):
         assert math.isnan(value)
+
+
+def test_subwords_compose_what_the_table_lacks_as_gensim_does():
+    keyed = fasttext.FastTextKeyedVectors(6, min_n=2, max_n=4, bucket=50)
+    rng = np.random.default_rng(0)
+    keyed.index_to_key = ["king", "queen", "paris"]
+    keyed.key_to_index = {w: i for i, w in enumerate(keyed.index_to_key)}
+    keyed.vectors_vocab = rng.normal(size=(3, 6)).astype(np.float32)
+    keyed.vectors_ngrams = rng.normal(size=(50, 6)).astype(np.float32)
+    keyed.recalc_char_ngram_buckets()
+    keyed.vectors = rng.normal(size=(3, 6)).astype(np.float32)
+    vectors = WordVectors.from_gensim(keyed)
+    pairs = [
+        *(WordPair("king", "queen", 5.0), WordPair("kings", "Queens", 3.0)),
+        *(WordPair("king", "parish", 1.0), WordPair("Paris", "kingly", 2.0)),
+    ]
+    found = similarity.word_similarity(vectors, pairs, oov="subword", resamples=0)
+    names = [(a, b.lower() if b == "Paris" else b) for a, b, _ in pairs]
+    names = [("paris" if a == "Paris" else a, b) for a, b in names]
+    cosines = [keyed.similarity(a, b) for a, b in names]
+    expected = stats.pearsonr(cosines, [p.score for p in pairs]).statistic
+    assert found.pearson == pytest.approx(expected, abs=1e-5)
+    assert (found.covered, found.composed, found.total) == (1, 3, 4)
+    assert found.cells()["covered"] == "1/4 (+3 composed)"
+    skipped = similarity.word_similarity(vectors, pairs, resamples=0)
+    assert (skipped.covered, skipped.composed) == (1, 0)
+    with pytest.raises(InputError, match="no fastText subwords"):
+        similarity.word_similarity(table(WORDS), made_pairs(WORDS), oov="subword")
+
+
+def test_a_word_without_subwords_is_skipped():
+    buckets = Subwords(np.zeros((4, 2), np.float32), np.ones((2, 2), np.float32), 3, 6)
+    vectors = WordVectors(("a", "b"), np.eye(2, dtype=np.float32), buckets)
+    pairs = [WordPair("a", "b", 1.0), WordPair("a", "absent", 2.0)]
+    found = similarity.word_similarity(vectors, pairs, oov="subword")
+    assert (found.covered, found.composed) == (1, 0)
+
+
+def test_known_words_are_those_that_find_a_row():
+    pairs = [WordPair("W1", "w2", 1.0), WordPair("x", "w2", 2.0)]
+    vectors = table(WORDS)
+    assert similarity.known_words(vectors, pairs) == {"W1", "w2"}
+    assert similarity.known_words(vectors, pairs, "exact") == {"w2"}
 
 
 def test_no_pairs_and_one_pair_have_no_score():

@@ -36,6 +36,14 @@ def test_value_is_the_sum_of_row_lengths(table):
     np.testing.assert_allclose(losses.l21(jnp.array(table)), expected, rtol=1e-5)
 
 
+def test_low_precision_rows_are_added_in_float32():
+    table = jnp.full((3000, 8), 0.1, jnp.bfloat16)
+    expected = np.linalg.norm(np.asarray(table, np.float64), axis=1).sum()
+    value = losses.l21(table)
+    assert value.dtype == jnp.float32
+    np.testing.assert_allclose(value, expected, rtol=1e-5)
+
+
 def test_the_gradient_is_exact_and_zero_at_a_zero_row():
     table = jnp.array([[0.0, 0.0], [3.0, -4.0], [0.0, 1e-12]])
     gradient = jax.jit(jax.grad(losses.l21))(table)

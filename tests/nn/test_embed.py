@@ -1,5 +1,6 @@
 import jax
 import jax.numpy as jnp
+import jaxtyping
 import numpy as np
 import pytest
 
@@ -101,8 +102,9 @@ def test_the_table_of_a_whole_model_is_found():
         nn.effective_table({"a": {"table": base}}, {"b": {"base": base}})
 
 
-def test_mistakes_are_named():
+def test_mistakes_are_named(monkeypatch):
     with pytest.raises(InputError, match="padding_id is 5"):
         start("delta", padding_id=5)
-    with pytest.raises(Exception, match="mode"):
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # a user has none
+    with pytest.raises(InputError, match="mode is 'frozen'; expected 'fixed'"):
         start("frozen")

@@ -135,6 +135,14 @@ def test_outputs_and_gradients_equal_flax():
     )
 
 
+def test_forward_mode_is_refused_as_documented():
+    module = nn.LSTM(HIDDEN)
+    variables = module.init(jax.random.key(0), X, M)
+    with pytest.raises(TypeError, match="forward-mode"):
+        jax.jvp(lambda x: module.apply(variables, x, M)[0], (X,), (X,))
+    assert nn.LSTM.__doc__ is not None and "jax.jvp" in nn.LSTM.__doc__
+
+
 def test_gradients_of_gradients_equal_differences():
     module = nn.LSTM(2)
     x, mask = X[:2, :3, :2], jnp.array([[True, True, False], [True, True, True]])

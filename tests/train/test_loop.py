@@ -12,6 +12,7 @@ import time
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
 from jaxemb import train
@@ -41,6 +42,11 @@ def assert_same_run(first, second):
         left, right = (
             checkpoints.load_params(w, parts=[items]) for w in (first, second)
         )
+        jax.tree.map(np.testing.assert_array_equal, left, right)
+    best = [sorted(p.name for p in w.glob("best/*")) for w in (first, second)]
+    assert best[0] == best[1]
+    if best[0]:
+        left, right = (checkpoints.load_params(w / "best") for w in (first, second))
         jax.tree.map(np.testing.assert_array_equal, left, right)
     metrics = [
         (pathlib.Path(w) / "metrics.jsonl").read_bytes() for w in (first, second)
@@ -109,6 +115,7 @@ def test_a_damaged_checkpoint_falls_back_to_the_one_before(
     with caplog.at_level(logging.WARNING, "jaxemb"):
         fit(tmp_path, save_every=10)
     assert "checkpoint 40 cannot be read" in caplog.text
+    assert [p.name for p in (tmp_path / "checkpoints.damaged").iterdir()] == ["40-0"]
     assert_same_run(unbroken, tmp_path)
 
 
@@ -117,9 +124,53 @@ def test_a_checkpoint_of_another_model_is_named_and_kept(tmp_path):
     other = small.state()
     other.params["classify"]["kernel"] = jnp.zeros([3, 2])
     saved = checkpoints.Checkpoints(tmp_path / "checkpoints", keep=2)
-    with pytest.raises(InputError, match=r"classify/kernel is \(8, 2\), not \(3, 2\)"):
+    with pytest.raises(InputError, match=r"classify/kernel is float32\(8, 2\), not"):
         saved.restore(other)
     assert (tmp_path / "checkpoints" / "2").is_dir()
+
+
+def test_another_optimiser_does_not_go_on_and_removes_nothing(tmp_path):
+    fit(tmp_path, 4)
+    before = (tmp_path / "metrics.jsonl").read_bytes()
+    tx = optax.sgd(0.1, momentum=0.9)
+    state = train.State.create(small.state().variables, tx, jax.random.key(0))
+    with pytest.raises(InputError, match="opt_state: of another model or optimiser"):
+        train.fit(
+            state,
+            train.make_step(small.loss_fn, tx),
+            small.batches(),
+            8,
+            tmp_path,
+            progress=False,
+        )
+    assert (tmp_path / "checkpoints" / "4").is_dir()
+    assert (tmp_path / "metrics.jsonl").read_bytes() == before
+
+
+def test_fewer_steps_than_were_taken_are_refused(tmp_path):
+    fit(tmp_path, 4)
+    with pytest.raises(InputError, match="a run of 4 steps, more than the 2 asked for"):
+        fit(tmp_path, 2)
+
+
+def test_errors_of_the_users_own_code_stay_theirs(tmp_path):
+    def evaluate(state):
+        raise FileNotFoundError(2, "No such file", "somewhere/else")
+
+    with pytest.raises(FileNotFoundError, match="somewhere/else"):
+        fit(tmp_path, 2, evaluate=evaluate)
+
+
+def test_a_score_that_is_no_number_is_never_best(tmp_path):
+    scores = iter([np.nan, 0.5, np.nan, 0.4])
+    fit(
+        tmp_path,
+        8,
+        evaluate=lambda state: {"dev/score": next(scores)},
+        evaluate_every=2,
+        keep_best="dev/score",
+    )
+    assert [p.name for p in (tmp_path / "best").iterdir() if p.is_dir()] == ["4"]
 
 
 def test_a_loss_that_is_not_finite_stops_the_run(tmp_path):
@@ -247,7 +298,9 @@ def killed_again_and_again(workdir, steps, kills, generator):
 def test_killed_at_any_moment_a_run_ends_with_the_same_bits(tmp_path, kills):
     steps = 120 * kills
     finish(tmp_path / "unbroken", steps)
-    generator = np.random.default_rng()
+    seed = int(time.time())
+    print("seed of the moments:", seed)
+    generator = np.random.default_rng(seed)
     killed = killed_again_and_again(tmp_path / "killed", steps, kills, generator)
     assert killed >= kills // 2
     finish(tmp_path / "killed", steps)

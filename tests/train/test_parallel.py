@@ -3,6 +3,7 @@
 import re
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.sharding import NamedSharding, PartitionSpec
@@ -60,8 +61,10 @@ def test_over_a_whole_run_eight_devices_are_one_more_seed(mesh, tmp_path):
 
     one = train.make_mesh(jax.devices()[:1])
     seeds = intervals.t_interval([accuracy(seed, one, "jit") for seed in range(4)])
+    half_width = seeds.mean - seeds.low
     for mode in ("jit", "pmap"):
-        assert seeds.low <= accuracy(0, mesh, mode) <= seeds.high
+        drift = abs(accuracy(0, mesh, mode) - accuracy(0, one, "jit"))
+        assert drift <= half_width
 
 
 def test_rows_are_spread_over_the_devices(mesh):
@@ -71,6 +74,37 @@ def test_rows_are_spread_over_the_devices(mesh):
     assert {s.data.shape for s in kernel.addressable_shards} == {(1, 2)}
     moment = state.opt_state[0].mu["classify"]["kernel"]
     assert {s.data.shape for s in moment.addressable_shards} == {(1, 2)}
+
+
+def test_rows_that_cannot_be_spread_are_named(mesh):
+    step = train.data_parallel(small.step(), mesh, shard_rows=["embed/embedding"])
+    with pytest.raises(InputError, match="20 rows of .*embed/embedding cannot be"):
+        step.place(small.state())
+
+
+@pytest.mark.parametrize("mode", ["jit", "pmap"])
+def test_accumulation_on_eight_devices_equals_one(mesh, mode):
+    """Without dropout, whose draws depend on how a batch is parted."""
+
+    def loss_fn(variables, batch, key):
+        logits = small.Tiny().apply(variables, batch["tokens"], deterministic=True)
+        return jnp.mean(jnp.square(logits)), {}
+
+    def after(mesh, mode, **options):
+        step = train.make_step(loss_fn, small.TX, **options)
+        step = train.data_parallel(step, mesh, mode=mode)
+        state = step.place(small.state())
+        for number in range(3):
+            state, metrics = step(state, small.batches(32)(number))
+            jax.block_until_ready(metrics)
+        return jax.device_get(state.params)
+
+    one = train.make_mesh(jax.devices()[:1])
+    jax.tree.map(
+        lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5, rtol=0),
+        after(mesh, mode, accumulate=4),
+        after(one, "jit"),
+    )
 
 
 def test_a_state_that_was_placed_is_not_consumed(mesh):

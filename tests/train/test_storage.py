@@ -5,6 +5,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import time
 
 import fsspec
 import pytest
@@ -12,7 +13,7 @@ from etils import epath
 from fsspec.implementations.memory import MemoryFileSystem
 
 from jaxemb import storage, train
-from jaxemb.train import metrics, results
+from jaxemb.train import checkpoints, metrics, results
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -41,25 +42,51 @@ def bucket():
 
 
 def test_metrics_on_an_object_store(bucket):
-    log = metrics.MetricsLog(bucket, 0)
+    log = metrics.MetricsLog(bucket, lines=0)
     log.write(1, {"train/loss": 0.5})
     log.write(2, {"train/loss": 0.25})
     log.flush()
     assert [line["step"] for line in train.read_metrics(bucket)] == [1, 2]
-    again = metrics.MetricsLog(bucket, 1)
+    again = metrics.MetricsLog(bucket, lines=1)
     again.write(2, {"train/loss": 0.125})
     again.flush()
     assert [line["train/loss"] for line in train.read_metrics(bucket)] == [0.5, 0.125]
 
 
 def test_results_on_an_object_store(bucket):
-    arguments = {"slug": "x", "preset": "y", "config": {}, "seconds": 1.0}
+    origins = [{"commits": ["abc"], "seconds": 1.5}, {"commits": ["abc"], "seconds": 2}]
+    arguments = {"slug": "x", "preset": "y", "config": {}, "origins": origins}
     row = results.Row(
         name="a", metric="m", measured=1.5, values=(1.0, 2.0), interval=(1.0, 2.0)
     )
     data = results.Data(name="d", kind="synthetic", source="s", sha256=None, size=1)
     written = results.write(bucket, **arguments, data=[data], rows=[row], claims=[])
     assert results.read(bucket) == written
+    assert (written["commit"], written["seconds"]) == ("abc", 3.5)
+
+
+def test_a_parts_origin_adds_up(tmp_path):
+    for _ in range(2):
+        with results.recorded(tmp_path):
+            time.sleep(0.06)
+    recorded = results.origin(tmp_path)
+    assert recorded["commits"] == [results.commit()]
+    assert 0.1 <= recorded["seconds"] < 5
+
+
+def test_remote_paths_are_left_as_they_are(tmp_path):
+    assert str(storage.absolute("gs://bucket/a/b")) == "gs://bucket/a/b"
+    assert storage.absolute("a").is_absolute()
+
+
+def test_a_remote_checkpoint_is_looked_for_where_it_is(bucket, monkeypatch):
+    """Checkpoints on object stores need a real one; their paths do not."""
+    asked = []
+    handler = type("Handler", (), {"metadata": lambda self, path: asked.append(path)})
+    monkeypatch.setattr(checkpoints.ocp, "StandardCheckpointHandler", handler)
+    with pytest.raises(AttributeError):
+        checkpoints._metadata(bucket / "checkpoints" / "3" / "params")
+    assert [str(path) for path in asked] == ["gs://bucket/run/checkpoints/3/params"]
 
 
 def test_text_is_replaced_whole(tmp_path):
@@ -69,17 +96,17 @@ def test_text_is_replaced_whole(tmp_path):
     assert [p.name for p in (tmp_path / "a").iterdir()] == ["b.txt"]
 
 
-def test_a_disk_that_is_full_is_one_sentence(tmp_path):
-    """A limit on file sizes stands for the disk: writes fail half-way as there."""
+@pytest.mark.parametrize("limit", [100, 20_000])
+def test_a_disk_that_is_full_is_one_sentence(tmp_path, limit):
+    """A limit on file sizes stands for the disk: writes fail half-way as there.
+
+    The small one is reached by the first text file, the other by a checkpoint.
+    """
     code = (
-        "import resource, sys\n"
-        "from jaxemb.errors import InputError\n"
-        "from tests.train import worker\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))\n"
-        "try:\n"
-        "    worker.main(sys.argv[1], 40)\n"
-        "except InputError as error:\n"
-        "    print('InputError:', error)\n"
+        "import resource, runpy, sys\n"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))\n"
+        "sys.argv[1:1] = 'smoke --arms finetune --no-progress --workdir'.split()\n"
+        "runpy.run_module('experiments.delta_embedding', run_name='__main__')\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path)],
@@ -88,7 +115,16 @@ def test_a_disk_that_is_full_is_one_sentence(tmp_path):
         capture_output=True,
         text=True,
     )
-    assert f"InputError: {tmp_path}: cannot write there: " in done.stdout, done.stderr
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.startswith(f"delta_embedding: {tmp_path}")
+    assert done.stderr.endswith("File too large\n")
+    assert done.stderr.count("\n") == 1
+
+
+def test_an_unwritable_file_is_one_sentence(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ValueError, match="b.txt: cannot be written: File exists"):
+        storage.write_text(tmp_path / "file" / "b.txt", "text")
 
 
 def test_compiled_programs_are_kept(tmp_path):

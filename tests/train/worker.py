@@ -3,6 +3,7 @@
 usage: worker.py WORKDIR STEPS [jit|pmap [SECONDS_PER_EVALUATION]]
 """
 
+import os
 import sys
 import time
 
@@ -21,10 +22,11 @@ def main(workdir, steps, mode="jit", seconds=0.0):
     count, index = jax.process_count(), jax.process_index()
 
     def evaluate(state):
-        print("evaluating", flush=True)
+        print("evaluating", os.getpid(), flush=True)
         time.sleep(float(seconds))
         return small.evaluate(state)
 
+    print("pid", os.getpid(), flush=True)
     try:
         state = train.fit(
             small.state(),
@@ -34,6 +36,7 @@ def main(workdir, steps, mode="jit", seconds=0.0):
             workdir,
             evaluate=evaluate,
             evaluate_every=20,
+            keep_best="dev/accuracy",
             log_every=7,
             save_every=15,
             progress=False,

@@ -45,7 +45,8 @@ def read(name: str, split: str = "train") -> Rows:
     feature names may differ. Corpora without splits of their own are all "train".
 
     Args:
-      name: "rt-polarity", "sst-phrases", … or a TFDS name such as "glue/sst2".
+      name: "rt-polarity", "sst-phrases", "sst-2-glue", … or a TFDS name such as
+        "glue/sst2".
       split: as TFDS takes it: "train", "test[:10%]", "all".
 
     Raises:
@@ -64,7 +65,8 @@ def prepare(name: str) -> tfds.core.DatasetBuilder:
     """The builder of a data set, fetched and written as ArrayRecord if need be."""
     config = Sentences.builder_configs.get(name)
     if not isinstance(config, SentencesConfig):
-        return prepare_tfds(name)
+        known = sources.DATA_SETS.get(name)
+        return prepare_tfds((known and known.tfds) or name)
     found = sources.get(config.data_set)
     if not found.parts:
         return prepare_tfds(found.data_set.tfds or name)

@@ -33,7 +33,14 @@ _NAMES = "matrix", "words", "word_lengths", "buckets", "word_rows", "ngrams"
 _CHUNK = 8 << 20
 _LARGEST_HEADER = 100 << 20
 _ALIGNMENT = 64  # of each array in the file, so that a mapped one is aligned
-_DTYPES = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "U8": "|u1", "I32": "<i4"}
+_DTYPES = {
+    "F16": "<f2",
+    "BF16": "<u2",  # which numpy lacks: the upper half of a float32
+    "F32": "<f4",
+    "F64": "<f8",
+    "U8": "|u1",
+    "I32": "<i4",
+}
 _CODES = {np.dtype(dtype): code for code, dtype in _DTYPES.items()}
 _NPY = re.compile(
     rb"\{'descr': '([<>|][fiuU]\d{1,6})', 'fortran_order': (False|True), "
@@ -62,18 +69,27 @@ def read_safetensors(
             if start + begin != place or not request.holds(1, start + end):
                 raise ValueError(f"the place of {name}")
             if name in _NAMES:
-                shape, dtype = tuple(entry["shape"]), np.dtype(_DTYPES[entry["dtype"]])
+                shape, code = tuple(entry["shape"]), entry["dtype"]
+                if code not in _DTYPES or (mmap_path and code == "BF16"):
+                    raise InputError(
+                        f"{request.name}: {name} is {code}, expected one of "
+                        f"{', '.join(_DTYPES)}, or of F32 alone to be memory-mapped"
+                    )
+                dtype = np.dtype(_DTYPES[code])
                 if min(shape) < 0 or math.prod(shape) * dtype.itemsize != end - begin:
                     raise ValueError(f"the shape of {name}")
                 if mmap_path is None:
                     sure = request.size is not None
-                    arrays[name] = _read_array(stream, shape, dtype, sure)
+                    array = _read_array(stream, shape, dtype, sure)
+                    arrays[name] = _widened(array) if code == "BF16" else array
                 else:
                     arrays[name] = _map_array(mmap_path, shape, dtype, place)
             elif mmap_path is None:
-                for _ in range(begin, end, _CHUNK):
-                    stream.read(min(_CHUNK, end - begin))
+                for skipped in range(begin, end, _CHUNK):
+                    stream.read(min(_CHUNK, end - skipped))
             place = start + end
+    except InputError:
+        raise
     except _DAMAGE as error:
         raise _damaged(request, "safetensors", error) from error
     return _table(arrays, request, mapped=mmap_path is not None)
@@ -298,6 +314,12 @@ def _table(
         first = dict(zip(words[::-1], positions[::-1], strict=True))
         word_rows = word_rows[[first[word] for word in table.words]]
     return table._replace(subwords=Subwords(buckets, word_rows, minn, maxn))
+
+
+def _widened(halves: np.ndarray) -> np.ndarray:
+    bits = halves.astype("<u4")
+    bits <<= 16
+    return bits.view("<f4")
 
 
 def _finite(matrix: np.ndarray) -> bool:

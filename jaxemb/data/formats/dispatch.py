@@ -14,14 +14,13 @@ from typing import BinaryIO, cast
 
 from jaxemb.data import files
 from jaxemb.data.formats import arrays, fasttext, word2vec_binary
-from jaxemb.data.formats.table import Request, Table
+from jaxemb.data.formats.table import Request, Table, parse_header
 from jaxemb.errors import InputError
 
 FORMATS = "word2vec", "word2vec-binary", "glove", "fasttext", "npz", "safetensors"
 MAPPABLE = "fasttext", "npz", "safetensors"
 COMPRESSED = ".gz", ".bz2", ".xz"
 
-_HEADER = re.compile(rb"[ \t]*(\d{1,18})[ \t]+(\d{1,9})[ \t\r]*\n")
 _NUMBER = re.compile(rb"[+-]?[\d.]+(e[+-]?\d+)?", re.IGNORECASE)
 
 
@@ -96,11 +95,11 @@ def format_to_read(place: Path | zipfile.Path) -> str:
         start = stream.read(1 << 16)
     if start.startswith(fasttext.MAGIC):
         return "fasttext"
-    found = _HEADER.match(start)
-    if found is None:
+    line, _, body = start.partition(b"\n")
+    header = parse_header(line)
+    if header is None:
         return "fasttext" if suffix == ".bin" else "text"
-    first_row = start[found.end() :].partition(b"\n")[0].split()
-    numbers = first_row[-int(found[2]) :]
+    numbers = body.partition(b"\n")[0].split()[-header[1] :]
     textual = bool(numbers) and all(_NUMBER.fullmatch(field) for field in numbers)
     return "text" if textual else "word2vec-binary"
 

@@ -1,6 +1,7 @@
 """What every reader of word vectors shares: the request, the rows kept, the report."""
 
 import dataclasses
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ from jaxemb.errors import InputError
 
 _PROBLEMS_KEPT = 10
 _BLIND_ALLOCATION = 1 << 24  # bytes reserved on the word of a header alone
+_HEADER = re.compile(rb"[ \t]*(\d{1,18})[ \t]+(\d{1,9})[ \t\r]*")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,7 +78,7 @@ class TableBuilder:
             expected = min(expected, _BLIND_ALLOCATION // (4 * dim))
         self._expected = expected
         self._matrix = np.empty((0, dim), np.float32)
-        self._index: dict[str, int] = {}
+        self._words: dict[str, None] = {}  # in order
         self._duplicates = 0
         self._skipped = 0
         self._problems: list[str] = []
@@ -85,7 +87,7 @@ class TableBuilder:
     def complete(self) -> bool:
         """Whether every word to keep has been found."""
         keep = self._request.keep
-        return keep is not None and len(self._index) == len(keep)
+        return keep is not None and len(self._words) == len(keep)
 
     def bad(self, number: int | None, problem: str) -> None:
         """Raises for the line or record of that number, or counts it as skipped."""
@@ -110,16 +112,15 @@ class TableBuilder:
           rows: float32, (words, dim).
           numbers: the line or record that each came from.
         """
-        index, keep = self._index, self._request.keep
+        known, keep = self._words, self._request.keep
         fresh = dict.fromkeys(words)
         if (
             keep is None
             and len(fresh) == len(words)
-            and index.keys().isdisjoint(fresh)
+            and known.keys().isdisjoint(fresh)
             and np.isfinite(rows).all()
         ):
-            places = range(len(index), len(index) + len(words))
-            index.update(zip(words, places, strict=True))
+            known.update(fresh)
         else:
             finite = np.asarray(np.isfinite(rows).all(axis=1))
             chosen = []
@@ -128,22 +129,22 @@ class TableBuilder:
                     continue
                 if not finite[i]:
                     self.bad(numbers[i], "a number is NaN or too large for float32")
-                elif word in index:
+                elif word in known:
                     self._duplicates += 1
                 else:
-                    index[word] = len(index)
+                    known[word] = None
                     chosen.append(i)
             rows = rows[chosen]
         self._append(rows)
 
     def build(self, subwords: Subwords | None = None) -> Table:
         """The table, its matrix trimmed in place."""
-        self._resize(len(self._index))
+        self._resize(len(self._words))
         report = ReadReport(self._duplicates, self._skipped, tuple(self._problems))
-        return Table(tuple(self._index), self._matrix, report, subwords)
+        return Table(tuple(self._words), self._matrix, report, subwords)
 
     def _append(self, rows: np.ndarray) -> None:
-        end = len(self._index)
+        end = len(self._words)
         if end > len(self._matrix):
             grown = len(self._matrix) + len(self._matrix) // 8
             if not len(self._matrix):
@@ -157,6 +158,12 @@ class TableBuilder:
         # realloc moves pages, not bytes: a second copy never exists.
         if count != len(self._matrix):
             self._matrix.resize((count, self._dim), refcheck=False)
+
+
+def parse_header(line: bytes) -> tuple[int, int] | None:
+    """The number of words and the dimension, where these are all that a line holds."""
+    found = _HEADER.fullmatch(line)
+    return None if found is None else (int(found[1]), int(found[2]))
 
 
 def decode_words(

@@ -2,9 +2,9 @@
 
 import collections
 import concurrent.futures
+import io
 import itertools
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import BufferedIOBase
 from typing import NamedTuple
@@ -14,16 +14,16 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.csv
 
-from jaxemb.data.formats.table import Request, Table, TableBuilder
+from jaxemb.data.formats.table import Request, Table, TableBuilder, parse_header
 from jaxemb.errors import InputError
 
-_BLOCK = 1 << 19  # bytes parsed at once; larger ones leave the processor's cache
+_BLOCK = 1 << 18  # bytes parsed at once; larger ones take memory, smaller ones time
 _LONGEST_LINE = 64 << 20
 _BLANK = b" \t\r\n\v\f"
 _ODD_BLANKS = b"\t", b"\v", b"\f"
 _BOM = b"\xef\xbb\xbf"
-_HEADER = re.compile(rb"[ \t]*(\d{1,18})[ \t]+(\d{1,9})[ \t\r]*(?=\n|$)")
 _SPACE_TO_NEWLINE = bytes.maketrans(b" ", b"\n")
+_POOL = pa.system_memory_pool()  # pyarrow's own keeps what it had once
 _PARSE = pyarrow.csv.ParseOptions(
     quote_char=False, escape_char=False, ignore_empty_lines=False
 )
@@ -43,7 +43,8 @@ def read_text(
 ) -> Table:
     """Reads a word and its numbers a line; the last fields are the numbers.
 
-    With a `keep` set, the numbers of other lines are not looked at.
+    With a `keep` set, the numbers of other lines are not looked at, save for the first:
+    a file that holds no vectors shall not pass for one that holds none of the words.
 
     Args:
       stream: the file, decompressed.
@@ -53,12 +54,12 @@ def read_text(
     """
     blocks = _blocks(stream, request.name)
     number, block = next(blocks, (1, b""))
-    block = block.removeprefix(_BOM)
+    block = _without_bom(block)
     first, _, body = block.partition(b"\n")
-    found = _HEADER.fullmatch(first) if header is not False else None
+    found = parse_header(first) if header is not False else None
     promised = None
     if found:
-        promised, dim = int(found[1]), int(found[2])
+        promised, dim = found
         number, block = 2, body
         if dim == 0:
             raise InputError.at(request.name, 1, "expected a dimension above 0")
@@ -75,7 +76,7 @@ def read_text(
     builder = TableBuilder(
         request, dim, expected=_expected_rows(request, block, promised, dim)
     )
-    parser = _BlockParser(dim, request.encoding, request.keep)
+    parser = _BlockParser(dim, request.encoding, request.keep, always=number)
     lines = 0
     source = _limited(itertools.chain([(number, block)], blocks), request.limit)
     for parsed in _in_order(parser.parse, source):
@@ -107,15 +108,33 @@ def write_text(
         rows = np.ascontiguousarray(matrix[start : start + step], np.float32)
         lines = zip(words[start : start + step], _row_texts(rows), strict=True)
         text = "".join([_line(word, row) for word, row in lines])
-        if not header and start == 0 and _HEADER.match(text.encode("utf-8", "replace")):
-            raise InputError(f"the row of {words[0]!r} reads as a header; write one")
         try:
-            stream.write(text.encode("utf-8"))
+            encoded = text.encode("utf-8")
         except UnicodeEncodeError as error:
             word = text[: error.start].rsplit("\n", 1)[-1]
             raise InputError(
                 f"the word after {word!r} holds a lone surrogate, which UTF-8 lacks"
             ) from error
+        if not header and start == 0:
+            _check_start(encoded, words[0], matrix.shape[1])
+        stream.write(encoded)
+
+
+def _check_start(data: bytes, word: str, dim: int) -> None:
+    """Refuses a beginning from which a reader would guess something else."""
+    _, block = next(_blocks(io.BytesIO(data), ""))
+    if _without_bom(block) != block:
+        raise InputError(
+            f"the word {word!r} begins with a byte order mark, so it cannot come first "
+            "in a GloVe file"
+        )
+    if parse_header(block.partition(b"\n")[0]):
+        raise InputError(f"the row of {word!r} reads as a header; write one")
+    if _usual_fields(block) != dim + 1:
+        raise InputError(
+            "too many of the first words hold spaces for the dimension to be told in a "
+            "GloVe file; write word2vec, which names it"
+        )
 
 
 def _line(word: str, row: str) -> str:
@@ -148,7 +167,7 @@ def _row_texts(rows: np.ndarray) -> list[str]:
 
 
 def _blocks(stream: BufferedIOBase, name: str) -> Iterator[tuple[int, bytes]]:
-    """Whole lines, half a megabyte at once, and the number of the first.
+    """Whole lines, a block at once, and the number of the first.
 
     Blank lines at the end of the file are left out.
     """
@@ -181,6 +200,12 @@ def _limited(
             limit -= len(ends)
         if block:
             yield number, block
+
+
+def _without_bom(block: bytes) -> bytes:
+    """Without the mark, unless it is a word of its own."""
+    rest = block.removeprefix(_BOM)
+    return block if rest[:1] in (b" ", b"\t") else rest
 
 
 def _usual_fields(block: bytes) -> int:
@@ -217,8 +242,11 @@ def _in_order(
 
 
 class _BlockParser:
-    def __init__(self, dim: int, encoding: str, keep: frozenset[str] | None):
+    def __init__(
+        self, dim: int, encoding: str, keep: frozenset[str] | None, always: int
+    ):
         self._dim, self._encoding = dim, encoding
+        self._always = always  # the line that is looked at whatever its word
         self._heads = None
         if keep is not None:  # what a wanted line may begin with; b"": look closer
             encoded = [word.encode(encoding, "replace") for word in keep]
@@ -234,7 +262,7 @@ class _BlockParser:
         count = len(spans)
         numbers: Sequence[int] = range(number, number + count)
         if self._heads is not None:
-            chosen = self._wanted(block, spans)
+            chosen = self._wanted(block, spans, self._always - number)
             numbers, spans = [numbers[i] for i in chosen], [spans[i] for i in chosen]
         words, rows = self._regular(block, spans)
         if rows is not None:
@@ -242,12 +270,15 @@ class _BlockParser:
         lines = [block[start:end] for start, end in spans]
         return self._irregular(lines, numbers, count)
 
-    def _wanted(self, block: bytes, spans: list[tuple[int, int]]) -> list[int]:
+    def _wanted(
+        self, block: bytes, spans: list[tuple[int, int]], always: int
+    ) -> list[int]:
         assert self._heads is not None
         scan, chosen = block.replace(b"\t", b" "), []
         for line, (start, end) in enumerate(spans):
             space = scan.find(b" ", start, end)
-            if scan[start : space if space >= 0 else end] in self._heads:
+            head = scan[start : space if space >= 0 else end]
+            if head in self._heads or line == always:
                 chosen.append(line)
         return chosen
 
@@ -333,7 +364,9 @@ def _floats(texts: Sequence[bytes | memoryview], dim: int) -> np.ndarray | None:
         column_names=["0"], use_threads=False, block_size=len(data) + 1
     )
     try:
-        table = pyarrow.csv.read_csv(pa.BufferReader(data), read, _PARSE, _CONVERT)
+        table = pyarrow.csv.read_csv(
+            pa.BufferReader(data), read, _PARSE, _CONVERT, _POOL
+        )
     except pa.ArrowInvalid:
         return None
     if table.num_rows != len(texts) * (dim + 1):

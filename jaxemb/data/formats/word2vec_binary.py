@@ -1,18 +1,22 @@
 """word2vec's binary tables: a text header, then words each followed by raw float32."""
 
-import re
 from collections.abc import Sequence
 from io import BufferedIOBase
 
 import numpy as np
 
-from jaxemb.data.formats.table import Request, Table, TableBuilder, decode_words
+from jaxemb.data.formats.table import (
+    Request,
+    Table,
+    TableBuilder,
+    decode_words,
+    parse_header,
+)
 from jaxemb.errors import InputError
 
 _BLOCK = 1 << 19
 _LARGEST_BLOCK = 16 << 20
 _LONGEST_WORD = 1 << 16
-_HEADER = re.compile(rb"[ \t]*(\d{1,18})[ \t]+(\d{1,9})[ \t\r]*\n")
 
 
 def read_word2vec_binary(stream: BufferedIOBase, request: Request) -> Table:
@@ -21,13 +25,13 @@ def read_word2vec_binary(stream: BufferedIOBase, request: Request) -> Table:
     The newline that word2vec's own tool puts between records may be there or not.
     """
     head = stream.readline(64)
-    found = _HEADER.fullmatch(head)
+    header = parse_header(head.removesuffix(b"\n"))
     if not head:
         raise InputError(f"{request.name}: the file is empty")
-    if not found or not int(found[2]):
+    if not header or not header[1]:
         problem = "expected a header: the number of words and the dimension"
         raise InputError.at(request.name, 1, problem)
-    promised, dim = int(found[1]), int(found[2])
+    promised, dim = header
     fits = request.holds(promised, 4 * dim + 1)
     builder = TableBuilder(
         request, dim, unit="record", expected=promised if fits else 0
