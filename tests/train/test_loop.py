@@ -249,12 +249,12 @@ def start(workdir, steps, *arguments):
 
 def stop_in_evaluation(workdir, steps):
     """Sends SIGTERM while the worker evaluates; returns what it printed."""
-    process = start(workdir, steps, "jit", 60)
+    process = start(workdir, steps, "jit", 600)
     for line in process.stdout:
         if "evaluating" in line:
             break
     process.send_signal(signal.SIGTERM)
-    output, _ = process.communicate(timeout=20)
+    output, _ = process.communicate(timeout=120)
     assert process.returncode == 128 + signal.SIGTERM
     return output
 
