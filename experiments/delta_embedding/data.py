@@ -93,14 +93,8 @@ def load(config: Config) -> Task:
     """Reads, and fetches if need be, the texts of a task."""
     if config.task == "planted":
         world = synthetic.planted_sentiment()
-        data = results.Data(
-            name="planted",
-            kind="synthetic",
-            source="jaxemb.data.synthetic",
-            sha256=None,
-            size=len(world.train) + len(world.test),
-        )
-        return _encode([*world.train, *world.test], 2, data)
+        examples = [*world.train, *world.test]
+        return _encode(examples, 2, _synthetic("planted", len(examples)))
     if config.task == "kmr":
         return _kmr()
     found = sources.get(config.task)
@@ -113,14 +107,7 @@ def load_vectors(
     """A word table, the rows of the task's words and of `also` only."""
     if name == "planted":
         world = synthetic.planted_sentiment()
-        data = results.Data(
-            name="planted vectors",
-            kind="synthetic",
-            source="jaxemb.data.synthetic",
-            sha256=None,
-            size=len(world.vectors),
-        )
-        return world.vectors, data
+        return world.vectors, _synthetic("planted vectors", len(world.vectors))
     keep = set(task.vocab.words) | also
     if name not in sources.DATA_SETS:
         table = vectors.read_word_vectors(name, keep=keep)
@@ -191,6 +178,13 @@ def _encode(
         labels=np.array([example.label for example in examples], np.int32),
         splits=splits,
         data=(dataclasses.replace(data, size=len(examples)),),
+    )
+
+
+def _synthetic(name: str, size: int) -> results.Data:
+    source = "jaxemb.data.synthetic"
+    return results.Data(
+        name=name, kind="synthetic", source=source, sha256=None, size=size
     )
 
 

@@ -19,7 +19,7 @@ from etils import epath
 from jaxemb import storage
 from jaxemb.errors import InputError
 from jaxemb.train import checkpoints as checkpoints_lib
-from jaxemb.train import parallel
+from jaxemb.train import instruments, parallel
 from jaxemb.train.metrics import MetricsLog
 from jaxemb.train.preemption import Preempted, Preemption
 from jaxemb.train.progress import Progress
@@ -114,12 +114,12 @@ def fit(
                 "asked for"
             )
         log = MetricsLog(workdir, memory.lines, write=parallel.is_primary())
-        events = stack.enter_context(_Events(workdir, start, tensorboard))
+        events = stack.enter_context(instruments.Events(workdir, start, tensorboard))
         bar = stack.enter_context(
             Progress(name, start, num_steps, show=progress and parallel.is_primary())
         )
         preemption = stack.enter_context(Preemption())
-        trace = stack.enter_context(_Trace(workdir, profile))
+        trace = stack.enter_context(instruments.Trace(workdir, profile))
         feed = stack.enter_context(_prefetched(batches, start, num_steps))
         pending: collections.deque[tuple[int, dict[str, Any]]] = collections.deque()
         # Queued steps starve the collectives of virtual devices on one CPU.
@@ -330,79 +330,6 @@ def _prefetched(
             yield in_order(pool)
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
-
-
-class _Events:
-    """Event files for TensorBoard, if they are wanted."""
-
-    def __init__(self, workdir: epath.Path, start: int, wanted: bool):
-        self._writer = None
-        if not (wanted and parallel.is_primary()):
-            return
-        try:
-            import tensorboardX
-        except ImportError as error:
-            raise InputError(
-                "--tensorboard needs tensorboardX: pip install 'jaxemb[tensorboard]'"
-            ) from error
-        # TensorBoard then hides what a broken-off run wrote of later steps.
-        self._writer = tensorboardX.SummaryWriter(
-            str(workdir / "tensorboard"), purge_step=start + 1
-        )
-
-    def __enter__(self) -> "_Events":
-        return self
-
-    def __exit__(self, *_) -> None:
-        if self._writer is not None:
-            self._writer.close()
-
-    def write(self, number: int, values: Mapping[str, float]) -> None:
-        if self._writer is not None:
-            for name, value in values.items():
-                self._writer.add_scalar(name, value, number)
-
-    def flush(self) -> None:
-        if self._writer is not None:
-            self._writer.flush()
-
-
-class _Trace:
-    """A profiler trace of some of the steps."""
-
-    def __init__(self, workdir: epath.Path, steps: tuple[int, int] | None):
-        self._folder = str(workdir / "profile")
-        self._first, self._last = steps or (0, -1)
-        self._running = self._done = False
-
-    def __enter__(self) -> "_Trace":
-        return self
-
-    def __exit__(self, *_) -> None:
-        if self._running:
-            self._stop()
-        elif self._first <= self._last and not self._done:
-            _LOG.warning(
-                "--profile %d:%d: no such step was taken", self._first, self._last
-            )
-
-    def _stop(self) -> None:
-        jax.effects_barrier()
-        jax.profiler.stop_trace()
-        self._running, self._done = False, True
-
-    @contextlib.contextmanager
-    def step(self, number: int) -> Iterator[None]:
-        if not self._first <= number <= self._last:
-            yield
-            return
-        if not self._running:
-            jax.profiler.start_trace(self._folder)
-            self._running = True
-        with jax.profiler.StepTraceAnnotation("train", step_num=number):
-            yield
-        if number == self._last:
-            self._stop()
 
 
 _DISK = {errno.ENOSPC, errno.EROFS, errno.EDQUOT, errno.EFBIG}
