@@ -57,7 +57,7 @@ def main(slug: str, run: Callable[[Any], Any], presets: Presets) -> None:
     from jaxemb import train  # after parsing, so that --help answers at once
     from jaxemb.train import runtime
 
-    logging.basicConfig(format="%(message)s")
+    logging.basicConfig(format="%(message)s", force=True)
     logging.getLogger("jaxemb").setLevel(logging.INFO)
     runtime.quiet_libraries()
     try:
