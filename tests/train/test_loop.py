@@ -161,16 +161,21 @@ def test_errors_of_the_users_own_code_stay_theirs(tmp_path):
         fit(tmp_path, 2, evaluate=evaluate)
 
 
-def test_a_score_that_is_no_number_is_never_best(tmp_path):
-    scores = iter([np.nan, 0.5, np.nan, 0.4])
+def best_step(workdir, scores):
+    """Trains with these scores, one every other step; the steps kept as best."""
+    scores = iter(scores)
     fit(
-        tmp_path,
+        workdir,
         8,
         evaluate=lambda state: {"dev/score": next(scores)},
         evaluate_every=2,
         keep_best="dev/score",
     )
-    assert [p.name for p in (tmp_path / "best").iterdir() if p.is_dir()] == ["4"]
+    return [p.name for p in (workdir / "best").iterdir() if p.is_dir()]
+
+
+def test_a_score_that_is_no_number_is_never_best(tmp_path):
+    assert best_step(tmp_path, [np.nan, 0.5, np.nan, 0.4]) == ["4"]
 
 
 def test_a_loss_that_is_not_finite_stops_the_run(tmp_path):
@@ -203,15 +208,7 @@ def test_another_config_does_not_go_on(tmp_path):
 
 
 def test_the_best_parameters_are_kept(tmp_path):
-    scores = iter([0.1, 0.7, 0.3, 0.7])
-    fit(
-        tmp_path,
-        8,
-        evaluate=lambda state: {"dev/score": next(scores)},
-        evaluate_every=2,
-        keep_best="dev/score",
-    )
-    assert [p.name for p in (tmp_path / "best").iterdir() if p.is_dir()] == ["4"]
+    assert best_step(tmp_path, [0.1, 0.7, 0.3, 0.7]) == ["4"]
     step = jax.jit(small.step())
     state = small.state()
     for number in range(4):
