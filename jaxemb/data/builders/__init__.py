@@ -21,6 +21,7 @@ import tensorflow_datasets as tfds
 from tensorflow_datasets.core.download import extractor
 
 from jaxemb.data import files, sources, tokenize, wheels
+from jaxemb.data.builders.corpus import corpus_sentences
 from jaxemb.data.builders.sentences import Sentences, SentencesConfig
 from jaxemb.data.text import LabelledText
 from jaxemb.errors import InputError
@@ -28,6 +29,7 @@ from jaxemb.errors import InputError
 __all__ = [
     "Sentences",
     "SentencesConfig",
+    "corpus_sentences",
     "labelled",
     "prepare",
     "prepare_tfds",
