@@ -4,7 +4,9 @@ import importlib
 
 __version__ = "0.1.0"
 
-_SUBPACKAGES = frozenset(["analysis", "data", "eval", "losses", "nn", "optim", "train"])
+_SUBPACKAGES = frozenset(
+    ["analysis", "data", "eval", "losses", "nn", "optim", "static", "train"]
+)
 
 
 def __getattr__(name: str):

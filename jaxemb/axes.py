@@ -10,6 +10,7 @@ from typing import TypeVar
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.sharding import PartitionSpec
 from jaxtyping import Array, Int
 
 DATA = "data"
@@ -33,6 +34,37 @@ def example_offset(local_batch: int) -> Int[Array, ""]:
     return lax.axis_index(DATA).astype(jnp.int32) * local_batch
 
 
+def global_batch(local_batch: int) -> int:
+    """Examples of the global batch, given those that this program sees."""
+    return local_batch * lax.axis_size(DATA) if is_bound() else local_batch
+
+
 def mean_over_devices(tree: Tree) -> Tree:
     """Averages every leaf over the data axis where it is bound."""
     return lax.pmean(tree, DATA) if is_bound() and jax.tree.leaves(tree) else tree
+
+
+def sum_over_devices(tree: Tree) -> Tree:
+    """Adds up every leaf over the data axis where it is bound."""
+    return lax.psum(tree, DATA) if is_bound() and jax.tree.leaves(tree) else tree
+
+
+def local_part(tree: Tree, local_batch: int) -> Tree:
+    """This device's examples of leaves that hold the global batch."""
+    if not is_bound():
+        return tree
+    start = example_offset(local_batch)
+    return jax.tree.map(lambda x: lax.dynamic_slice_in_dim(x, start, local_batch), tree)
+
+
+def on_every_device(tree: Tree) -> Tree:
+    """The global batch on every device, of leaves split over the data axis.
+
+    For updates of some rows of a table: sending the rows to every device costs their
+    size, where summing each device's table would cost the table's.
+    """
+    if is_bound():
+        return jax.tree.map(lambda x: lax.all_gather(x, DATA, tiled=True), tree)
+    if DATA in jax.sharding.get_abstract_mesh().axis_names:
+        return lax.with_sharding_constraint(tree, PartitionSpec())
+    return tree

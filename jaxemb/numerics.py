@@ -55,3 +55,26 @@ def masked_softmax(
     """
     logits = jnp.where(mask, logits.astype(jnp.float32), jnp.finfo(jnp.float32).min)
     return jnp.where(mask, jax.nn.softmax(logits, axis=axis), 0)
+
+
+@jax.custom_vjp
+def softplus(x: Float[Array, "..."]) -> Float[Array, "..."]:
+    """`log(1 + exp(x))`, the loss of a false pair scored x, in float32.
+
+    Absolute error below 1e-6 everywhere. Cheaper than `jax.nn.softplus` where its
+    gradient is wanted too: the logistic function is computed once, for both.
+    """
+    return _softplus_forward(x)[0]
+
+
+def _softplus_forward(x):
+    s = jax.nn.sigmoid(x)
+    # The larger of s and 1 - s is at least 1/2, where the logarithm is exact enough.
+    return jnp.maximum(x, 0) - jnp.log(jnp.maximum(s, 1 - s)), s
+
+
+def _softplus_backward(s, gradient):
+    return (gradient * s,)
+
+
+softplus.defvjp(_softplus_forward, _softplus_backward)

@@ -91,3 +91,13 @@ def test_masked_entries_take_no_gradient():
     for f in (numerics.masked_softmax, numerics.masked_max, numerics.masked_mean):
         gradient = jax.grad(lambda x, f=f: jnp.sum(jnp.sin(f(x, mask))))(x)
         assert gradient[1] == 0 and jnp.isfinite(gradient).all()
+
+
+def test_softplus_and_its_slope():
+    x = np.array([-90.0, -20.0, -3.0, -1e-3, 0.0, 0.5, 17.0, 80.0], np.float32)
+    exact = np.logaddexp(0, x.astype(np.float64))
+    np.testing.assert_allclose(numerics.softplus(jnp.array(x)), exact, atol=1e-6)
+    slope = jax.vmap(jax.grad(numerics.softplus))(jnp.array(x))
+    np.testing.assert_allclose(
+        slope, scipy.special.expit(x.astype(np.float64)), atol=1e-6
+    )

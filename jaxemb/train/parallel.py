@@ -78,15 +78,17 @@ class DataParallel:
 
     def __call__(self, state: State, batch: Any) -> tuple[State, Metrics]:
         """One step."""
-        state, metrics = self._jitted(state)(state, self._place_batch(batch))
+        with jax.set_mesh(self.mesh):  # for sharding constraints inside the step
+            state, metrics = self._jitted(state)(state, self._place_batch(batch))
         if self.mode == "pmap" and jax.process_count() > 1:
             state = jax.tree.map(self._across_processes, state)
         return state, metrics
 
     def lower(self, state: State, batch: Any, **options: Any) -> Any:
         """The step's program before compilation, for its cost or another platform."""
-        traced = self._jitted(state).trace(state, self._place_batch(batch))
-        return traced.lower(**options)
+        with jax.set_mesh(self.mesh):
+            traced = self._jitted(state).trace(state, self._place_batch(batch))
+            return traced.lower(**options)
 
     def _jitted(self, state: State) -> Any:
         if self._compiled is None:
@@ -204,6 +206,19 @@ def _from_host(x: Any, sharding: NamedSharding) -> jax.Array:
     """The array on a mesh, from the whole of it in every process."""
     x = np.array(x)
     return jax.make_array_from_callback(x.shape, sharding, lambda index: x[index])
+
+
+def to_host(tree: Any) -> Any:
+    """Whole numpy arrays in every process, wherever their rows are."""
+
+    def gather(x):
+        if not isinstance(x, jax.Array) or x.is_fully_addressable:
+            return np.asarray(x)
+        if x.is_fully_replicated:
+            return np.asarray(x.addressable_data(0))
+        return multihost_utils.process_allgather(x, tiled=True)
+
+    return jax.tree.map(gather, tree)
 
 
 def is_primary() -> bool:

@@ -30,7 +30,7 @@ class Progress:
             disable=not (show and self._console.is_terminal),
         )
         self._task = self._bar.add_task(name, total=total, completed=start, note="")
-        self._examples = 0
+        self._examples, self._unit = 0.0, "examples"
         self._step_seconds = 0.0
         self._last: float | None = None  # the first step compiles
         self._last_line = time.monotonic()
@@ -51,8 +51,13 @@ class Progress:
         self._last = None
 
     def advance(self, step: int, values: Mapping[str, float]) -> None:
-        """Shows that a step is done, with its loss."""
+        """Shows that a step is done, with its loss.
+
+        A step that counts its `words` among its metrics is timed by these.
+        """
         now = time.monotonic()
+        if "words" in values:
+            self._examples, self._unit = values["words"], "words"
         if self._last is not None:
             # A moving mean, because steps come in bursts.
             decay = 0.9 if self._step_seconds else 0.0
@@ -68,10 +73,10 @@ class Progress:
 
     @property
     def rates(self) -> dict[str, float]:
-        """Seconds a step and examples a second, lately."""
+        """Seconds a step, and examples or words a second, lately."""
         seconds = self._step_seconds
         examples = self._examples / seconds if seconds else 0.0
-        return {"speed/step_seconds": seconds, "speed/examples": examples}
+        return {"speed/step_seconds": seconds, f"speed/{self._unit}": examples}
 
     @property
     def rate_text(self) -> str:
@@ -79,5 +84,5 @@ class Progress:
         rates = self.rates
         return (
             f"{1e3 * rates['speed/step_seconds']:.1f} ms/step · "
-            f"{rates['speed/examples']:,.0f} examples/s"
+            f"{rates[f'speed/{self._unit}']:,.0f} {self._unit}/s"
         )

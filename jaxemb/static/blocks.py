@@ -1,0 +1,190 @@
+"""A corpus as blocks of neighbouring words, a function of the step.
+
+A chunk is a run of whole sentences and is what one step trains on. Frequent words are
+left out of it by chance; what remains is laid out in blocks, each of which makes one
+update of the tables, and a block in groups, within which every product of a word and
+its neighbours is part of one small matrix product. Nothing is laid out as pairs.
+"""
+
+import dataclasses
+import functools
+import math
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from jaxemb.data.corpus import Corpus
+from jaxemb.errors import InputError
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Layout:
+    """Sizes of the parts; they change the order of sums, hardly the vectors."""
+
+    chunk: int = 32_768
+    """Words of a step, about, before frequent ones are left out."""
+    groups: int | None = None
+    """Groups of an update, which devices share out: a multiple of their number. If
+    None, as many of 8, 16 and 32 as let no word stand more than 16 times in an update,
+    on average: it takes the sum of the gradients of all its places."""
+    group: int = 32
+    """Neighbouring words that share a matrix product."""
+
+    def __post_init__(self):
+        if min(self.chunk, self.groups or 1, self.group) < 1:
+            raise InputError("layout: expected sizes of 1 or more")
+
+    def for_text(self, counts: Int[np.ndarray, " vocab"], sample: float) -> "Layout":
+        """The same with `groups` chosen, for text of these counts."""
+        if self.groups is not None:
+            return self
+        kept = counts * keep_probability(counts, sample)
+        most = float(np.max(kept)) / max(float(np.sum(kept)), 1.0)
+        fitting = [g for g in (16, 32) if g * self.group * most <= 16]
+        return dataclasses.replace(self, groups=max(fitting, default=8))
+
+
+def keep_probability(
+    counts: Int[np.ndarray, " vocab"], sample: float
+) -> Float[np.ndarray, " vocab"]:
+    """The chance that an occurrence of a word is trained on.
+
+    `sqrt(sample / f) + sample / f` for a word of frequency f, at most 1: what word2vec
+    computes. A sample of 0 keeps all.
+    """
+    if sample <= 0:
+        return np.ones(len(counts), np.float32)
+    ratio = sample * counts.sum() / np.maximum(counts, 1)
+    return np.minimum(np.sqrt(ratio) + ratio, 1).astype(np.float32)
+
+
+def reach(
+    sentence: Int[np.ndarray, " words"], radius: Int[np.ndarray, " words"]
+) -> tuple[Int[np.ndarray, " words"], Int[np.ndarray, " words"]]:
+    """How many words before and after each are its neighbours.
+
+    Args:
+      sentence: the number of each word's sentence, never falling.
+      radius: of each word's window, which ends with its sentence.
+    """
+    count = len(sentence)
+    here = np.arange(count)
+    new = np.ones(count, bool)
+    new[1:] = sentence[1:] != sentence[:-1]
+    first = np.flatnonzero(new)
+    lengths = np.diff(first, append=count)
+    before = here - np.repeat(first, lengths)
+    after = np.repeat(first + lengths, lengths) - 1 - here
+    return np.minimum(before, radius), np.minimum(after, radius)
+
+
+class Blocks:
+    """`blocks(step)`: the chunk of a step, its words drawn and laid out.
+
+    Chunks come in a new order each epoch. All randomness is a function of seed and
+    step, so that a run can go on from any step; and each process of several takes its
+    own groups of every block.
+    """
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        layout: Layout,
+        *,
+        window: int = 5,
+        dynamic: bool = True,
+        sample: float = 1e-3,
+        seed: int = 0,
+        process: tuple[int, int] = (0, 1),
+    ):
+        """Plans the chunks.
+
+        Args:
+          corpus: to train on.
+          layout: sizes of the parts.
+          window: the largest radius of a window.
+          dynamic: draw each word's radius from 1 to `window`, so that near neighbours
+            count more; else it is `window`.
+          sample: the frequency above which words are left out; 0 for never.
+          seed: of order and draws.
+          process: index and number of the processes that share a block.
+        """
+        if window < 1:
+            raise InputError(f"window is {window}; expected 1 or more")
+        layout = layout.for_text(corpus.counts, sample)
+        assert layout.groups is not None
+        if layout.groups % process[1]:
+            raise InputError(
+                f"layout: {layout.groups} groups of a block cannot be shared by "
+                f"{process[1]} processes"
+            )
+        self.window = window
+        self._groups, self._group = layout.groups, layout.group
+        self._block = layout.groups * layout.group
+        self._corpus = corpus
+        self._dynamic = dynamic
+        self._keep = keep_probability(corpus.counts, sample)
+        self._seed = seed
+        share = layout.groups // process[1]
+        self._own_groups = slice(process[0] * share, (process[0] + 1) * share)
+        self.num_chunks = max(1, math.ceil(len(corpus.tokens) / layout.chunk))
+        # Chunks end with the sentence nearest to equal shares of the words.
+        aims = np.arange(self.num_chunks + 1) * (len(corpus.tokens) / self.num_chunks)
+        self._sentences = np.searchsorted(corpus.starts, aims)
+        self._sentences[-1] = len(corpus.starts) - 1
+        longest = int(np.diff(corpus.starts[self._sentences]).max())
+        self._num_blocks = max(1, math.ceil(longest / self._block))
+
+    def __call__(self, step: int) -> dict[str, np.ndarray]:
+        """The batch of a step.
+
+        Returns:
+          `words`: (groups, blocks, group + 2 window), words with `window` neighbours on
+          either side; `before`, `after`: (groups, blocks, group), how many of them are
+          neighbours indeed, 0 for words that only fill up; `blocks`, `raw`: (groups,),
+          how many blocks hold words, and how many words of text the step covers.
+        """
+        epoch, place = divmod(step, self.num_chunks)
+        chunk = int(self._order(epoch)[place])
+        first, last = self._sentences[chunk : chunk + 2].tolist()
+        tokens, sentence = self._tokens_of(first, last)
+        rng = np.random.default_rng([self._seed, epoch, 1 + place])
+        kept = rng.random(len(tokens), np.float32) < self._keep[tokens]
+        tokens, sentence = tokens[kept], sentence[kept]
+        if self._dynamic:
+            radius = rng.integers(1, self.window + 1, len(tokens), np.int8)
+        else:
+            radius = np.full(len(tokens), self.window, np.int8)
+        before, after = reach(sentence, radius)
+        raw = self._corpus.raw[last] - self._corpus.raw[first]
+        blocks = max(1, math.ceil(len(tokens) / self._block))
+        batch = {
+            "words": self._in_groups(tokens.astype(np.int32), self.window),
+            "before": self._in_groups(before.astype(np.int8), 0),
+            "after": self._in_groups(after.astype(np.int8), 0),
+            "blocks": np.full(self._groups, blocks, np.int32),
+            "raw": np.full(self._groups, raw, np.int32),
+        }
+        return {name: leaf[self._own_groups] for name, leaf in batch.items()}
+
+    @functools.lru_cache(maxsize=2)  # noqa: B019 - lives as long as the run
+    def _order(self, epoch: int) -> np.ndarray:
+        rng = np.random.default_rng([self._seed, epoch, 0])
+        return rng.permutation(self.num_chunks)
+
+    def _tokens_of(self, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
+        starts = np.asarray(self._corpus.starts[first : last + 1])
+        tokens = np.asarray(self._corpus.tokens[starts[0] : starts[-1]])
+        sentence = np.repeat(np.arange(last - first, dtype=np.int32), np.diff(starts))
+        return tokens, sentence
+
+    def _in_groups(self, values: np.ndarray, halo: int) -> np.ndarray:
+        """(groups, blocks, group + 2 halo), overlapping by the halo."""
+        size = self._num_blocks * self._block
+        padded = np.zeros(size + 2 * halo, values.dtype)
+        padded[halo : halo + len(values)] = values
+        windows = np.lib.stride_tricks.sliding_window_view(
+            padded, self._group + 2 * halo
+        )[:: self._group]
+        windows = windows.reshape(self._num_blocks, self._groups, -1)
+        return np.ascontiguousarray(windows.swapaxes(0, 1))

@@ -1,0 +1,87 @@
+"""Row-sparse descent: gradients of the rows that were read, added where they are."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from jaxemb import axes
+
+Tables = dict[str, jax.Array]
+Ids = Mapping[str, Int[Array, "..."]]
+# From rows to a sum over examples, or to a tuple that begins with it.
+RowLoss = Callable[[dict[str, jax.Array]], Any]
+
+
+def take(tables: Mapping[str, jax.Array], ids: Ids) -> dict[str, jax.Array]:
+    """The rows of each table that `ids` names."""
+    return {name: tables[name][index] for name, index in ids.items()}
+
+
+def descend(
+    tables: Tables, ids: Ids, loss_fn: RowLoss, learning_rate: Float[Array, ""]
+) -> tuple[Tables, Any]:
+    """One step of gradient descent on the rows named.
+
+    Args:
+      tables: by name, a row an entry; only the rows named are read and written.
+      ids: by table, the rows that the loss is a function of; a row may come often, and
+        then takes the sum of its gradients.
+      loss_fn: of those rows.
+      learning_rate: of plain descent.
+
+    Returns:
+      The tables, and what `loss_fn` gave before the step.
+    """
+    grads, loss = _gradient(tables, ids, loss_fn)
+    ids, grads = axes.on_every_device((dict(ids), grads))
+    moved = {
+        name: tables[name].at[ids[name]].add(-learning_rate * grads[name])
+        for name in ids
+    }
+    return {**tables, **moved}, axes.sum_over_devices(loss)
+
+
+def adagrad(
+    tables: Tables,
+    squares: Tables,
+    ids: Ids,
+    loss_fn: RowLoss,
+    learning_rate: float,
+) -> tuple[Tables, Tables, Any]:
+    """One step of AdaGrad (Duchi et al. 2011) on the rows named, as GloVe has it.
+
+    The sums of squares are of gradients times learning rate, and a gradient is divided
+    by the root of the sum before it. A row that comes often is divided by that of the
+    squares before and of its other gradients, so that many at once do not throw it.
+
+    Args:
+      tables: by name, a row an entry.
+      squares: for every number of the tables, the sum of squares so far, above 0.
+      ids: by table, the rows that the loss is a function of.
+      loss_fn: of those rows.
+      learning_rate: of AdaGrad.
+
+    Returns:
+      The tables, the squares, and what `loss_fn` gave before the step.
+    """
+    grads, loss = _gradient(tables, ids, loss_fn)
+    steps = jax.tree.map(lambda g: learning_rate * g, grads)
+    ids, steps = axes.on_every_device((dict(ids), steps))
+    tables, squares = dict(tables), dict(squares)
+    for name, step in steps.items():
+        own = jnp.square(step)
+        squares[name] = squares[name].at[ids[name]].add(own)
+        others = jnp.maximum(squares[name][ids[name]] - own, jnp.finfo(own.dtype).tiny)
+        tables[name] = tables[name].at[ids[name]].add(-step / jnp.sqrt(others))
+    return tables, squares, axes.sum_over_devices(loss)
+
+
+def _gradient(tables: Tables, ids: Ids, loss_fn: RowLoss) -> tuple[Tables, Any]:
+    def first(rows):
+        loss = loss_fn(rows)
+        return (loss[0] if isinstance(loss, tuple) else loss), loss
+
+    return jax.grad(first, has_aux=True)(take(tables, ids))

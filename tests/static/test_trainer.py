@@ -1,0 +1,237 @@
+"""Whole training runs: devices, resuming, what is learnt, what is written."""
+
+import dataclasses
+import re
+import shutil
+
+import jax
+import numpy as np
+import pytest
+
+from jaxemb import static, train
+from jaxemb.data import vectors
+from jaxemb.static.trainer import _Prepared
+from tests.static import corpora
+
+LAYOUT = static.Layout(chunk=200, groups=8, group=8)
+TRAINING = static.Training(dim=8, epochs=2, layout=LAYOUT, learning_rate=0.1)
+OBJECTIVES = [
+    static.SkipGram(window=2, shared=4),
+    static.CBOW(window=2, shared=4),
+    static.SubwordSkipGram(window=2, shared=4, minn=2, maxn=3, buckets=50),
+]
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory):
+    return corpora.build(tmp_path_factory.mktemp("corpus") / "c", held_out=10)
+
+
+def run(text, objective, mesh, steps=10, multiple=1, **options):
+    prepared = _Prepared(text, objective, TRAINING)
+    step = train.data_parallel(
+        static.make_step(objective, TRAINING, 20), mesh, **options
+    )
+    state = step.place(prepared.state(multiple))
+    losses = []
+    for number in range(steps):
+        state, metrics = step(state, prepared.batches(number))
+        losses.append(float(jax.block_until_ready(metrics["loss"])))
+    return jax.device_get(state.params), losses
+
+
+@pytest.fixture(scope="module")
+def one_device():
+    return train.make_mesh(jax.devices()[:1])
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES, ids=lambda o: type(o).__name__)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"mode": "pmap"},
+        {"shard_rows": ["^params/"], "multiple": 8},
+    ],
+    ids=["jit", "pmap", "sharded"],
+)
+def test_eight_devices_equal_one(text, mesh, one_device, objective, options):
+    params, losses = run(text, objective, mesh, **options)
+    alone, alone_losses = run(text, objective, one_device)
+    for name, table in alone.items():
+        np.testing.assert_allclose(params[name][: len(table)], table, atol=1e-5)
+        assert not np.any(params[name][len(table) :])
+    np.testing.assert_allclose(losses, alone_losses, atol=1e-5)
+    assert np.abs(alone["output"]).max() > 0.01  # something was learnt
+
+
+def test_the_same_seed_gives_the_same_bits(text, mesh):
+    objective = OBJECTIVES[0]
+    first, again = (run(text, objective, mesh)[0] for _ in range(2))
+    jax.tree.map(np.testing.assert_array_equal, first, again)
+
+
+@pytest.mark.parametrize("shard_rows", [(), ("^params/",)], ids=["whole", "sharded"])
+def test_devices_exchange_rows_not_tables(tmp_path, mesh, shard_rows):
+    """No collective is as large as a table, however large the vocabulary."""
+    sentences = [[f"w{i}", f"w{i + 1}"] for i in range(4096)]
+    text = corpora.build(tmp_path / "c", sentences)
+    objective = OBJECTIVES[0]
+    prepared = _Prepared(text, objective, TRAINING)
+    step = train.data_parallel(
+        static.make_step(objective, TRAINING, 20), mesh, shard_rows=shard_rows
+    )
+    state = step.place(prepared.state(8))
+    program = step.lower(state, prepared.batches(0)).compile().as_text()
+    shapes = re.findall(r"= \(?f32\[([\d,]+)\][^=]*? all-", program)
+    assert shapes
+    # Every row that a block reads or writes, once: centres, words around and noise.
+    rows = LAYOUT.groups * (LAYOUT.group + 2 * objective.window + objective.shared)
+    for shape in shapes:
+        assert np.prod([int(n) for n in shape.split(",")]) <= rows * TRAINING.dim
+    assert rows < len(text.words) / 10
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES, ids=lambda o: type(o).__name__)
+def test_steps_lower_for_accelerators(text, one_device, objective):
+    prepared = _Prepared(text, objective, TRAINING)
+    step = train.data_parallel(static.make_step(objective, TRAINING, 20), one_device)
+    state = step.place(prepared.state(1))
+    lowered = step.lower(state, prepared.batches(0), lowering_platforms=("tpu", "cuda"))
+    assert "stablehlo.scatter" in lowered.as_text()
+
+
+def test_a_broken_run_goes_on_to_the_same_bits(text, tmp_path):
+    objective = OBJECTIVES[0]
+    whole = static.train(text, objective, TRAINING, tmp_path / "a", progress=False)
+    static.train(text, objective, TRAINING, tmp_path / "b", progress=False)
+    steps = sorted(
+        int(p.name)
+        for p in (tmp_path / "b" / "checkpoints").iterdir()
+        if p.name.isdigit()
+    )
+    assert len(steps) == TRAINING.epochs
+    shutil.rmtree(tmp_path / "b" / "checkpoints" / str(steps[-1]))
+    again = static.train(text, objective, TRAINING, tmp_path / "b", progress=False)
+    np.testing.assert_array_equal(whole.input, again.input)
+    np.testing.assert_array_equal(whole.output, again.output)
+    lines = [(tmp_path / x / "metrics.jsonl").read_text() for x in "ab"]
+    assert lines[0] == lines[1]
+    held_out = [
+        line for line in train.read_metrics(tmp_path / "a") if "held_out/loss" in line
+    ]
+    assert len(held_out) == TRAINING.epochs
+    assert held_out[-1]["held_out/loss"] < 6 * np.log(2)  # that of knowing nothing
+
+
+def test_held_out_loss_is_over_all_pairs_of_the_text_kept_apart(text):
+    """With tables of zero every choice is a coin: log 2, six times a pair."""
+    prepared = _Prepared(text, OBJECTIVES[0], TRAINING)
+    state = prepared.state(1)
+    step = train.data_parallel(lambda s, b: (s, {}))
+    state = step.place(state)  # outputs begin at zero
+    score = prepared.held_out_loss(state)["held_out/loss"]
+    assert score == pytest.approx(6 * np.log(2), rel=1e-5)
+    assert prepared.held_out_loss(state)["held_out/loss"] == score
+
+
+def test_another_corpus_does_not_go_on(text, tmp_path):
+    static.train(text, OBJECTIVES[0], TRAINING, tmp_path / "run", progress=False)
+    other = corpora.build(tmp_path / "c", corpora.random_sentences(seed=1))
+    with pytest.raises(ValueError, match="corpus"):
+        static.train(other, OBJECTIVES[0], TRAINING, tmp_path / "run", progress=False)
+
+
+def test_sgns_factorises_shifted_pmi(tmp_path):
+    """Levy and Goldberg (2014): with enough dimensions w . c is PMI(w, c) - log k."""
+    rng = np.random.default_rng(0)
+    vocab, window, negatives = 6, 1, 2
+    follows = rng.dirichlet(np.full(vocab, 2.0), vocab)
+    words, sentences = 0, []
+    for _ in range(400):
+        sentence = []
+        for _ in range(50):
+            words = rng.choice(vocab, p=follows[words])
+            sentence.append(f"w{words}")
+        sentences.append(sentence)
+    text = corpora.build(tmp_path / "c", 50 * sentences)
+    training = static.Training(
+        dim=12,
+        epochs=2,
+        learning_rate=0.01,
+        last_learning_rate=1e-5,
+        sample=0.0,
+        dynamic=False,
+        noise_power=1.0,
+        layout=static.Layout(chunk=20_000, groups=8, group=32),
+    )
+    objective = static.SkipGram(window=window, negatives=negatives, shared=32)
+    alone = train.make_mesh(jax.devices()[:1])
+    tables = static.train(
+        text, objective, training, tmp_path / "run", mesh=alone, progress=False
+    )
+    joint = np.zeros((vocab, vocab))
+    for pair in corpora.pairs_by_enumeration(text, window):
+        joint[pair] += 1
+    assert joint.min() > 20
+    centre = joint.sum(axis=1, keepdims=True)
+    noise = text.counts / text.counts.sum()
+    wanted = np.log(joint / (centre * noise[None])) - np.log(negatives)
+    product = tables.input @ tables.output.T
+    assert np.abs(product - wanted).max() < 0.15
+    assert np.corrcoef(product.ravel(), wanted.ravel())[0, 1] > 0.99
+    assert np.abs(wanted).max() > 0.8
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES, ids=lambda o: type(o).__name__)
+def test_words_of_a_topic_come_together(tmp_path, objective):
+    rng = np.random.default_rng(0)
+    topics = [[f"{t}{i}{t}" for i in range(10)] for t in "ab"]
+    sentences = [list(rng.choice(topics[i % 2], 8)) for i in range(600)]
+    text = corpora.build(tmp_path / "c", sentences)
+    training = dataclasses.replace(
+        TRAINING,
+        epochs=15,
+        learning_rate=0.03,
+        sample=0.0,
+        layout=static.Layout(chunk=5000, groups=8, group=8),
+    )
+    alone = train.make_mesh(jax.devices()[:1])
+    tables = static.train(
+        text, objective, training, tmp_path / "run", mesh=alone, progress=False
+    )
+    unit = tables.vectors().normalised()
+    rows = [unit.lookup(topic) for topic in topics]
+    within = min((r @ r.T).mean() for r in rows)
+    across = (rows[0] @ rows[1].T).mean()
+    assert within > across + 0.3
+
+
+def test_vectors_load_in_gensim(text, tmp_path):
+    models = pytest.importorskip("gensim.models")
+    objective = OBJECTIVES[2]
+    tables = static.train(text, objective, TRAINING, tmp_path / "run", progress=False)
+    table = tables.vectors()
+    vectors.write_word_vectors(tmp_path / "v.txt", table)
+    keyed = models.KeyedVectors.load_word2vec_format(tmp_path / "v.txt")
+    assert tuple(keyed.index_to_key) == text.words
+    np.testing.assert_array_equal(keyed.vectors, table.matrix)
+    vectors.write_word_vectors(tmp_path / "v.bin", table)
+    fast = models.fasttext.load_facebook_vectors(str(tmp_path / "v.bin"))
+    np.testing.assert_allclose(fast["w3"], table["w3"], atol=1e-6)
+    np.testing.assert_allclose(
+        fast["w333"], table.lookup(["w333"], oov="subword")[0], atol=1e-6
+    )
+    assert (tmp_path / "run" / "words.txt").read_text().split() == list(text.words)
+
+
+def test_kinds_of_vectors(text, tmp_path):
+    tables = static.train(text, OBJECTIVES[0], TRAINING, tmp_path / "r", progress=False)
+    both = tables.vectors("concatenation").matrix
+    np.testing.assert_array_equal(both[:, :8], tables.vectors("input").matrix)
+    np.testing.assert_array_equal(both[:, 8:], tables.vectors("output").matrix)
+    np.testing.assert_allclose(
+        tables.vectors("sum").matrix, tables.input + tables.output
+    )
+    with pytest.raises(ValueError, match="expected one of input"):
+        tables.vectors("mean")
