@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from etils import epath
 
+from experiments.common.rows import summary_row
 from experiments.delta_embedding import data
 from experiments.delta_embedding.config import PAPER, Config, arm
 from jaxemb import nn, terminal, train
@@ -173,15 +174,19 @@ class Outcome:
             rows += [self._accuracy_row(table, name) for name in self._config.arms]
             if chosen := self._chosen_on_dev(table):
                 rows.append(
-                    _row(f"{table.name}/delta, c chosen on dev", ACCURACY, chosen)
+                    summary_row(
+                        f"{table.name}/delta, c chosen on dev", ACCURACY, chosen
+                    )
                 )
             before = self._similarity(table.words)
             for metric in (MOVED, *before):
                 if metric in before:
-                    rows.append(_row(f"{table.name}/untuned", metric, [before[metric]]))
+                    rows.append(
+                        summary_row(f"{table.name}/untuned", metric, [before[metric]])
+                    )
                 for name in self._tuning_arms:
                     values = self._of_tables(table, name)[metric]
-                    rows.append(_row(f"{table.name}/{name}", metric, values))
+                    rows.append(summary_row(f"{table.name}/{name}", metric, values))
         return rows
 
     def _accuracy_row(self, table: Table, name: str) -> results.Row:
@@ -189,7 +194,7 @@ class Outcome:
         if "100d" not in table.name:
             printed = None
         whole = all(d.kind == "real" for d in (*self._task.data, table.data))
-        return _row(
+        return summary_row(
             f"{table.name}/{name}",
             ACCURACY,
             self._scores(table, name),
@@ -317,25 +322,3 @@ def _cells(row: results.Row) -> dict[str, str]:
         "95 % interval": low_high,
         "published": "–" if row.published is None else f"{row.published:.2f}",
     }
-
-
-def _row(
-    name: str,
-    metric: str,
-    values: Sequence[float],
-    *,
-    published: float | None = None,
-    source: str | None = None,
-) -> results.Row:
-    values = tuple(round(float(v), 4) for v in values)
-    interval = intervals.t_interval(values)
-    bounds = (round(interval.low, 4), round(interval.high, 4))
-    return results.Row(
-        name=name,
-        metric=metric,
-        measured=round(interval.mean, 4),
-        values=values,
-        interval=bounds if interval.known else None,
-        published=published,
-        source=source,
-    )

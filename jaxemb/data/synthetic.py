@@ -184,3 +184,62 @@ def _scored_pairs(
             WordPair(words[i], words[j], round(float(np.clip(score, 0, 10)), 2))
         )
     return tuple(rows)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class PlantedTopics:
+    """A text whose words belong to topics.
+
+    Attributes:
+      sentences: each of words of one topic, and of function words of none.
+      topics: the words of each topic.
+      pairs: word pairs, scored 1 within a topic and 0 across.
+    """
+
+    sentences: tuple[tuple[str, ...], ...]
+    topics: tuple[tuple[str, ...], ...]
+    pairs: tuple[WordPair, ...]
+
+
+def planted_topics(
+    seed: int = 0,
+    *,
+    num_topics: int = 4,
+    words_a_topic: int = 15,
+    num_sentences: int = 2000,
+    length: int = 10,
+) -> PlantedTopics:
+    """Draws a text in which words of a topic keep company.
+
+    Args:
+      seed: of all draws.
+      num_topics: from 2.
+      words_a_topic: from 2.
+      num_sentences: in all.
+      length: words a sentence, a fifth of them of no topic.
+    """
+    if num_topics < 2 or words_a_topic < 2:
+        raise InputError(
+            "planted topics need num_topics and words_a_topic of 2 or more; got "
+            f"{num_topics} and {words_a_topic}"
+        )
+    rng = np.random.default_rng(seed)
+    words = _invented_words(rng, num_topics * words_a_topic + 10, set())
+    topics = tuple(
+        tuple(words[i * words_a_topic : (i + 1) * words_a_topic])
+        for i in range(num_topics)
+    )
+    common = words[num_topics * words_a_topic :]
+    sentences = []
+    for number in range(num_sentences):
+        own = rng.choice(topics[number % num_topics], length)
+        filled = np.where(rng.random(length) < 0.2, rng.choice(common, length), own)
+        sentences.append(tuple(map(str, filled)))
+    order = rng.permutation(num_sentences)
+    pairs = [
+        WordPair(a, b, float(i == j))
+        for i, first in enumerate(topics)
+        for j, second in enumerate(topics[i:], i)
+        for a, b in zip(first, second[1:] + second[:1], strict=True)
+    ]
+    return PlantedTopics(tuple(sentences[i] for i in order), topics, tuple(pairs))

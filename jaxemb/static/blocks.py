@@ -25,9 +25,9 @@ class Layout:
     """Words of a step, about, before frequent ones are left out."""
     groups: int | None = None
     """Groups of an update, which devices share out: a multiple of their number. If
-    None, as many of 8, 16 and 32 as let no word stand more than 16 times in an update,
+    None, as many of 16, 32 and 64 as let no word stand more than 16 times in an update,
     on average: it takes the sum of the gradients of all its places."""
-    group: int = 32
+    group: int = 16
     """Neighbouring words that share a matrix product."""
 
     def __post_init__(self):
@@ -40,8 +40,8 @@ class Layout:
             return self
         kept = counts * keep_probability(counts, sample)
         most = float(np.max(kept)) / max(float(np.sum(kept)), 1.0)
-        fitting = [g for g in (16, 32) if g * self.group * most <= 16]
-        return dataclasses.replace(self, groups=max(fitting, default=8))
+        fitting = [g for g in (32, 64) if g * self.group * most <= 16]
+        return dataclasses.replace(self, groups=max(fitting, default=16))
 
 
 def keep_probability(

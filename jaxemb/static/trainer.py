@@ -75,7 +75,7 @@ def train(
       **instruments: `tensorboard` and `profile` of `train.fit`.
     """
     mesh = parallel.make_mesh() if mesh is None else mesh
-    prepared = _Prepared(corpus, objective, training)
+    prepared = Prepared(corpus, objective, training)
     num_steps = training.epochs * prepared.num_chunks
     multiple = mesh.size if shard_rows else 1
     state = prepared.state(multiple)
@@ -104,7 +104,7 @@ def train(
     return prepared.tables(parallel.to_host(state.params))
 
 
-class _Prepared:
+class Prepared:
     """What a run is made of, given a corpus, an objective and settings."""
 
     def __init__(self, corpus: Corpus, objective: Objective, training: Training):

@@ -9,6 +9,7 @@ from jaxemb.train.parallel import (
     initialize,
     is_primary,
     make_mesh,
+    wait_for_all,
 )
 from jaxemb.train.preemption import Preempted
 from jaxemb.train.runtime import enable_compilation_cache
@@ -31,4 +32,5 @@ __all__ = [
     "make_step",
     "over_seeds",
     "read_metrics",
+    "wait_for_all",
 ]

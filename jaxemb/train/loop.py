@@ -120,7 +120,7 @@ def fit(
         )
         preemption = stack.enter_context(Preemption())
         trace = stack.enter_context(instruments.Trace(workdir, profile))
-        feed = stack.enter_context(_prefetched(batches, start, num_steps))
+        feed = stack.enter_context(prefetched(batches, start, num_steps))
         pending: collections.deque[tuple[int, dict[str, Any]]] = collections.deque()
         # Queued steps starve the collectives of virtual devices on one CPU.
         in_flight = 0 if _virtual_devices(step.mesh) else _IN_FLIGHT
@@ -311,7 +311,7 @@ def _claim(workdir: epath.Path, config: Mapping[str, Any] | None) -> None:
 
 
 @contextlib.contextmanager
-def _prefetched(
+def prefetched(
     batches: Callable[[int], Any], start: int, stop: int, depth: int = 2
 ) -> Iterator[Iterator[Any]]:
     """Makes the next batches in a thread while the device works."""

@@ -10,7 +10,7 @@ import pytest
 
 from jaxemb import static, train
 from jaxemb.data import vectors
-from jaxemb.static.trainer import _Prepared
+from jaxemb.static.trainer import Prepared
 from tests.static import corpora
 
 LAYOUT = static.Layout(chunk=200, groups=8, group=8)
@@ -28,7 +28,7 @@ def text(tmp_path_factory):
 
 
 def run(text, objective, mesh, steps=10, multiple=1, **options):
-    prepared = _Prepared(text, objective, TRAINING)
+    prepared = Prepared(text, objective, TRAINING)
     step = train.data_parallel(
         static.make_step(objective, TRAINING, 20), mesh, **options
     )
@@ -77,7 +77,7 @@ def test_devices_exchange_rows_not_tables(tmp_path, mesh, shard_rows):
     sentences = [[f"w{i}", f"w{i + 1}"] for i in range(4096)]
     text = corpora.build(tmp_path / "c", sentences)
     objective = OBJECTIVES[0]
-    prepared = _Prepared(text, objective, TRAINING)
+    prepared = Prepared(text, objective, TRAINING)
     step = train.data_parallel(
         static.make_step(objective, TRAINING, 20), mesh, shard_rows=shard_rows
     )
@@ -94,7 +94,7 @@ def test_devices_exchange_rows_not_tables(tmp_path, mesh, shard_rows):
 
 @pytest.mark.parametrize("objective", OBJECTIVES, ids=lambda o: type(o).__name__)
 def test_steps_lower_for_accelerators(text, one_device, objective):
-    prepared = _Prepared(text, objective, TRAINING)
+    prepared = Prepared(text, objective, TRAINING)
     step = train.data_parallel(static.make_step(objective, TRAINING, 20), one_device)
     state = step.place(prepared.state(1))
     lowered = step.lower(state, prepared.batches(0), lowering_platforms=("tpu", "cuda"))
@@ -126,7 +126,7 @@ def test_a_broken_run_goes_on_to_the_same_bits(text, tmp_path):
 
 def test_held_out_loss_is_over_all_pairs_of_the_text_kept_apart(text):
     """With tables of zero every choice is a coin: log 2, six times a pair."""
-    prepared = _Prepared(text, OBJECTIVES[0], TRAINING)
+    prepared = Prepared(text, OBJECTIVES[0], TRAINING)
     state = prepared.state(1)
     step = train.data_parallel(lambda s, b: (s, {}))
     state = step.place(state)  # outputs begin at zero

