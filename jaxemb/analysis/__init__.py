@@ -3,7 +3,7 @@
 from etils import epy
 
 with epy.lazy_api_imports(globals()):  # a table needs no matplotlib
-    from jaxemb.analysis import checkpoint, delta, figures, report
+    from jaxemb.analysis import checkpoint, delta, figures, report, vocabulary
     from jaxemb.analysis.checkpoint import embedding_table, parameters
     from jaxemb.analysis.delta import (
         moved_fraction,
@@ -27,4 +27,5 @@ __all__ = [
     "parameters",
     "report",
     "row_norms",
+    "vocabulary",
 ]

@@ -4,7 +4,10 @@ TFDS builders are in `jaxemb.data.builders`, which has to be imported by name.
 """
 
 from jaxemb.data import tokenize
+from jaxemb.data.analogies import Analogy, read_analogies
+from jaxemb.data.features import WordFeatures, read_features
 from jaxemb.data.pairs import WordPair, read_pairs
+from jaxemb.data.semeval2012 import Relation, read_semeval2012
 from jaxemb.data.sources import (
     DATA_SETS,
     DataSet,
@@ -34,14 +37,17 @@ __all__ = [
     "PAD_ID",
     "UNK",
     "UNK_ID",
+    "Analogy",
     "DataSet",
     "FetchError",
     "Found",
     "LabelledText",
     "Offline",
     "PlantedSentiment",
+    "Relation",
     "Tree",
     "Vocab",
+    "WordFeatures",
     "WordPair",
     "WordVectors",
     "get",
@@ -49,10 +55,13 @@ __all__ = [
     "missing",
     "phrases",
     "planted_sentiment",
+    "read_analogies",
+    "read_features",
     "read_kim",
     "read_movie_reviews",
     "read_pairs",
     "read_rt_polarity",
+    "read_semeval2012",
     "read_sst",
     "read_trees",
     "read_tsv",

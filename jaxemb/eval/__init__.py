@@ -3,7 +3,24 @@
 from etils import epy
 
 with epy.lazy_api_imports(globals()):  # word similarity needs no jax
-    from jaxemb.eval import classification, correlation, intervals, similarity, sources
+    from jaxemb.eval import (
+        analogy,
+        categories,
+        classification,
+        correlation,
+        intervals,
+        lookup,
+        neighbours,
+        qvec,
+        relational,
+        search,
+        settings,
+        similarity,
+        sources,
+        suite,
+    )
+    from jaxemb.eval.analogy import Analogies, analogies, cumulative
+    from jaxemb.eval.categories import Purity, categorisation, k_means, purity
     from jaxemb.eval.classification import (
         Ratio,
         Scores,
@@ -21,6 +38,13 @@ with epy.lazy_api_imports(globals()):  # word similarity needs no jax
         t_interval,
         verdict,
     )
+    from jaxemb.eval.neighbours import (
+        Overlap,
+        nearest_neighbours,
+        neighbour_overlap,
+    )
+    from jaxemb.eval.qvec import Qvec, canonical_correlations, compare_qvec
+    from jaxemb.eval.relational import RelationalSimilarity, relational_similarity
     from jaxemb.eval.similarity import (
         Similarity,
         SimilarityDifference,
@@ -29,25 +53,49 @@ with epy.lazy_api_imports(globals()):  # word similarity needs no jax
     )
 
 __all__ = [
+    "Analogies",
     "Interval",
+    "Overlap",
+    "Purity",
+    "Qvec",
     "Ratio",
+    "RelationalSimilarity",
     "Scores",
     "Similarity",
     "SimilarityDifference",
     "accuracy",
+    "analogies",
+    "analogy",
     "bootstrap",
+    "canonical_correlations",
+    "categories",
+    "categorisation",
     "classification",
+    "compare_qvec",
     "compare_similarity",
     "confusion",
     "correlation",
+    "cumulative",
     "intervals",
+    "k_means",
+    "lookup",
     "macro_f1",
+    "nearest_neighbours",
+    "neighbour_overlap",
+    "neighbours",
     "paired_bootstrap",
     "paired_t",
+    "purity",
+    "qvec",
     "ratio",
+    "relational",
+    "relational_similarity",
     "scores",
+    "search",
+    "settings",
     "similarity",
     "sources",
+    "suite",
     "t_interval",
     "verdict",
     "word_similarity",

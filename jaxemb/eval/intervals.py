@@ -134,6 +134,13 @@ def paired_bootstrap(
     )
 
 
+def bounds_text(low: float, high: float) -> str:
+    """An interval as printed tables have it; `none` where there is none."""
+    if math.isnan(low) or math.isnan(high):
+        return "none"
+    return f"[{low:.3f}, {high:.3f}]"
+
+
 def verdict(low: float, high: float) -> Verdict:
     """What the interval of a paired difference, claimed to be positive, says.
 

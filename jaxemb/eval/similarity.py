@@ -6,7 +6,7 @@ a word that the table lacks (`oov`), and with one that it has in another case (`
 
 import dataclasses
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -15,18 +15,13 @@ from jaxtyping import Bool, Float
 from jaxemb.data.pairs import WordPair
 from jaxemb.data.vectors import WordVectors
 from jaxemb.errors import InputError
-from jaxemb.eval import correlation, intervals
+from jaxemb.eval import correlation, intervals, lookup
+from jaxemb.eval.lookup import Case
 
-OOV = Literal["skip", "zero", "mean", "subword"]
+OOV = Literal["skip", "zero", "mean", "subword", "common"]
 """A missing word: `skip` its pairs, give it the `zero` or the `mean` vector, or compose
-it by `subword` n-grams of a fastText table, and skip it where it has none.
-"""
-
-Case = Literal["fallback", "exact", "lower", "ignore"]
-"""How a word of the test finds its row.
-
-`exact` as written; `fallback` as written, else lower-cased; `lower` lower-cased always;
-`ignore` the first row that differs in case only (what gensim does).
+it by `subword` n-grams of a fastText table, and skip it where it has none; `common`
+skips every pair that any of the tables compared lacks.
 """
 
 
@@ -40,6 +35,7 @@ class Similarity:
     high: float
     covered: int  # pairs of which the table has both words, with a direction
     total: int
+    scored: int  # pairs that the score is over
     composed: int  # more pairs that are scored, with a word made of its n-grams
     oov: str
     case: str
@@ -48,16 +44,16 @@ class Similarity:
 
     def cells(self) -> dict[str, str]:
         """The fields as the columns of a printed table."""
-        bounds = f"[{self.low:.3f}, {self.high:.3f}]"
         composed = f" (+{self.composed} composed)" if self.composed else ""
-        recased = f" ({self.recased} words)" if self.recased else ""
+        if self.oov == "common":
+            composed = f" ({self.scored} common)"
         return {
             "spearman": f"{self.spearman:.3f}",
-            "95 % interval": "none" if math.isnan(self.low) else bounds,
+            "95 % interval": intervals.bounds_text(self.low, self.high),
             "pearson": f"{self.pearson:.3f}",
             "covered": f"{self.covered}/{self.total}{composed}",
             "oov": self.oov,
-            "case": self.case + recased,
+            "case": lookup.case_text(self.case, self.recased),
         }
 
 
@@ -88,6 +84,7 @@ def word_similarity(
     pairs: Sequence[WordPair],
     *,
     oov: OOV = "skip",
+    others: Sequence[WordVectors] = (),
     case: Case = "fallback",
     resamples: int = 1000,
     level: float = 0.95,
@@ -99,6 +96,7 @@ def word_similarity(
       vectors: the table under test.
       pairs: two words and a human score each.
       oov: what a missing word gets; `covered` is counted the same way under each.
+      others: the tables compared with, for `oov="common"`.
       case: how words are looked up; see `Case`.
       resamples: of the bootstrap that gives the interval; 0 for none.
       level: of the interval.
@@ -112,9 +110,11 @@ def word_similarity(
     result = _cosines(vectors, pairs, oov, case)
     scored = result.covered | result.composed
     used = np.ones_like(scored) if oov in ("zero", "mean") else scored
+    for other in others if oov == "common" else ():
+        used = used & _cosines(other, pairs, oov, case).covered
     cosines = result.cosines[used]
     human = np.array([pair.score for pair in pairs], np.float64)[used]
-    if not np.any(scored):  # the policy alone would decide the score
+    if not np.any(scored & used):  # the policy alone would decide the score
         rho, r = intervals.Interval(math.nan, math.nan, math.nan), math.nan
     else:
         spearman = correlation.spearman_statistic(cosines, human)
@@ -129,6 +129,7 @@ def word_similarity(
         high=rho.high,
         covered=int(np.sum(result.covered)),
         total=len(pairs),
+        scored=len(human) if np.any(scored & used) else 0,
         composed=int(np.sum(result.composed)),
         oov=oov,
         case=case,
@@ -182,42 +183,31 @@ def words_looked_up(pairs: Iterable[WordPair], case: Case = "fallback") -> set[s
 
     Not for `case="ignore"`, where any row may match.
     """
-    words = {word for pair in pairs for word in pair[:2]}
-    lowered = {word.lower() for word in words}
-    return {"exact": words, "lower": lowered, "fallback": words | lowered}[case]
+    return lookup.forms_looked_up({w for pair in pairs for w in pair[:2]}, case)
 
 
 def known_words(
     vectors: WordVectors, pairs: Iterable[WordPair], case: Case = "fallback"
 ) -> set[str]:
     """The words of a test that the table has, as the test writes them."""
-    words = sorted({word for pair in pairs for word in pair[:2]})
-    found = _rows_of(vectors.index, words, case)
-    return {w for w, (_, row) in zip(words, found, strict=True) if row is not None}
+    found = lookup.look_up(vectors, (w for pair in pairs for w in pair[:2]), case)
+    return {w for w, row in zip(found.words, found.rows, strict=True) if row >= 0}
 
 
 def _cosines(
     vectors: WordVectors, pairs: Sequence[WordPair], oov: OOV, case: Case
 ) -> _Cosines:
-    words = sorted({word for pair in pairs for word in pair[:2]})
-    place = {word: i for i, word in enumerate(words)}
-    found = _rows_of(vectors.index, words, case)
-    known = np.array([row is not None for _, row in found], bool)
-    unit = np.zeros((len(words), vectors.dim), np.float64)
-    rows = [row for _, row in found if row is not None]
-    unit[known] = vectors.matrix[rows]
-    if not np.all(np.isfinite(unit)):
-        bad = words[int(np.flatnonzero(~np.all(np.isfinite(unit), axis=1))[0])]
-        raise InputError(f"the vector of {bad!r} is not finite; expected numbers")
-    zero = known & ~np.any(unit, axis=1)
-    known &= ~zero  # no direction, so no cosine: as good as missing
-    usable = known
+    found = lookup.look_up(vectors, (w for pair in pairs for w in pair[:2]), case)
+    place = found.places
+    unit = np.zeros((len(found.words), vectors.dim), np.float64)
+    unit[found.rows >= 0] = vectors.matrix[found.rows[found.rows >= 0]]
+    known = usable = found.usable  # a row of zeros has no cosine: as good as missing
     if oov == "mean":
         unit[~known] = vectors.mean
     elif oov == "subword":
-        absent = np.flatnonzero([row is None for _, row in found])
-        forms = [found[i][0] if case == "lower" else words[i] for i in absent]
-        unit[absent] = vectors.lookup(forms, oov="subword")
+        absent = np.flatnonzero(found.rows < 0)
+        forms = found.forms if case == "lower" else found.words
+        unit[absent] = vectors.lookup([forms[i] for i in absent], oov="subword")
         usable = np.any(unit, axis=1)
     unit /= np.maximum(np.max(np.abs(unit), axis=1, keepdims=True, initial=0.0), 1e-300)
     length = np.linalg.norm(unit, axis=1, keepdims=True)
@@ -229,28 +219,6 @@ def _cosines(
         cosines=np.round(cosines, 12),  # a word with itself ties with any other such
         covered=covered,
         composed=np.all(usable[ends], axis=1) & ~covered,
-        recased=sum(
-            row is not None and form != word
-            for word, (form, row) in zip(words, found, strict=True)
-        ),
-        zero_rows=int(np.sum(zero)),
+        recased=found.recased,
+        zero_rows=int(np.sum(found.zero)),
     )
-
-
-def _rows_of(
-    index: Mapping[str, int], words: Sequence[str], case: Case
-) -> list[tuple[str, int | None]]:
-    """The form found and its row, or None, for each word."""
-    if case == "exact":
-        return [(word, index.get(word)) for word in words]
-    if case == "lower":
-        return [(word.lower(), index.get(word.lower())) for word in words]
-    if case == "fallback":
-        forms = [word if word in index else word.lower() for word in words]
-        return [(form, index.get(form)) for form in forms]
-    if case == "ignore":
-        first: dict[str, tuple[str, int]] = {}
-        for form, row in index.items():
-            first.setdefault(form.upper(), (form, row))
-        return [first.get(word.upper(), (word, None)) for word in words]
-    raise InputError(f"case is {case!r}; expected one of {', '.join(get_args(Case))}")

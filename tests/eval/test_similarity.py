@@ -242,6 +242,26 @@ def test_a_difference_is_taken_on_the_pairs_that_both_cover():
     assert math.isnan(nothing.difference) and nothing.common == 0
 
 
+def test_common_pairs_are_those_that_every_table_covers():
+    tables = [table(WORDS, 0), table(WORDS[3:], 1), table(WORDS[:-2], 2)]
+    pairs = made_pairs([*WORDS, "absent"], 80)
+    known = set(WORDS[3:-2])
+    common = [p for p in pairs if p.first in known and p.second in known]
+    for vectors in tables:
+        found = similarity.word_similarity(vectors, pairs, oov="common", others=tables)
+        assert found.scored == len(common) and found.total == 80
+        covered = [p for p in pairs if p.first in vectors and p.second in vectors]
+        assert found.covered == len(covered) > len(common)
+        assert found.spearman == pytest.approx(by_scipy(vectors, common)[0], abs=1e-6)
+        assert found.cells()["covered"] == f"{len(covered)}/80 ({len(common)} common)"
+    alone = similarity.word_similarity(tables[1], pairs, oov="common")
+    assert alone.spearman == similarity.word_similarity(tables[1], pairs).spearman
+    nothing = similarity.word_similarity(
+        tables[0], pairs, oov="common", others=[table(["x", "y"])]
+    )
+    assert math.isnan(nothing.spearman) and nothing.scored == 0
+
+
 @pytest.mark.data
 @pytest.mark.parametrize(
     ("name", "expected"),

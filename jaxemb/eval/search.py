@@ -1,0 +1,209 @@
+"""Nearest rows of a large table, in batches of queries and blocks of rows.
+
+Every batch has the same shape, so that a search compiles once, and no more than
+`batch × block` scores exist at a time: 400,000 rows of 300 numbers need little more
+memory than the table itself.
+"""
+
+import functools
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from jaxemb.data.vectors import WordVectors
+from jaxemb.errors import InputError
+
+BATCH = 256  # queries at a time
+BLOCK = 4096  # rows at a time
+
+Method = Literal["3cosadd", "3cosmul", "norm"]
+
+
+class Table(NamedTuple):
+    """A table on the device, with what turns products into cosines."""
+
+    matrix: Float[Array, "vocab dim"]
+    inverse_norms: Float[Array, " vocab"]  # 0 for a row of zeros
+
+
+def to_device(vectors: WordVectors) -> Table:
+    """Puts a table on the device.
+
+    Raises:
+      InputError: naming the first word whose row is not finite.
+    """
+    norms = vectors.norms
+    if not np.all(np.isfinite(norms)):
+        bad = vectors.words[int(np.flatnonzero(~np.isfinite(norms))[0])]
+        raise InputError(
+            f"the vector of {bad!r} is not finite, or too long for float32; expected "
+            "numbers"
+        )
+    inverse = np.divide(1, norms, out=np.zeros_like(norms), where=norms > 0)
+    # Not `jnp.asarray`, which needs twice the memory for a moment.
+    return Table(jax.device_put(vectors.matrix), jax.device_put(inverse))
+
+
+def batches(count: int, size: int) -> Iterator[Int[np.ndarray, " {size}"]]:
+    """Indices in batches of one size; the last repeats its last index to be as long."""
+    for start in range(0, count, size):
+        yield np.minimum(np.arange(start, start + size), count - 1)
+
+
+def complete_analogies(
+    table: Table,
+    questions: Int[np.ndarray, "questions 3"],
+    excluded: Int[np.ndarray, "questions rows"],
+    *,
+    method: Method = "3cosadd",
+    normalise: bool = True,
+    epsilon: float = 1e-3,
+) -> Int[np.ndarray, " questions"]:
+    """The row that completes `a : b :: c : ?`; the first of those with equal scores.
+
+    Args:
+      table: the rows to choose from.
+      questions: the rows of a, b and c.
+      excluded: rows that may not be the answer; -1 stands for none.
+      method: see `jaxemb.eval.analogy.Method`.
+      normalise: whether rows have length one before offsets are taken.
+      epsilon: of 3CosMul's denominator.
+
+    Returns:
+      Rows; -1 where every row with a direction is excluded.
+    """
+    answers = np.full(len(questions), -1, np.int64)
+    settings: dict[str, Any] = {"normalise": normalise, "epsilon": epsilon}
+    for rows in batches(len(questions), BATCH):
+        found, _ = _search(
+            table, questions[rows], excluded[rows], k=1, method=method, **settings
+        )
+        answers[rows] = found[:, 0]
+    return answers
+
+
+def nearest_rows(
+    table: Table,
+    queries: Int[np.ndarray, " queries"],
+    k: int,
+) -> tuple[Int[np.ndarray, "queries k"], Float[np.ndarray, "queries k"]]:
+    """The `k` rows of highest cosine to each queried row, itself left out.
+
+    Returns:
+      Rows, nearest first and the first row first among equals, and their cosines; -1
+      and -inf where the table has fewer rows with a direction.
+    """
+    found = np.full((len(queries), k), -1, np.int64)
+    cosines = np.full((len(queries), k), -np.inf, np.float32)
+    for rows in batches(len(queries), BATCH):
+        asked = queries[rows, np.newaxis]
+        found[rows], cosines[rows] = _search(table, asked, asked, k=k, method="cosine")
+    return found, cosines
+
+
+def _search(
+    table: Table,
+    queries: Int[np.ndarray, "batch terms"],
+    excluded: Int[np.ndarray, "batch rows"],
+    *,
+    k: int,
+    **settings: Any,
+) -> tuple[Int[np.ndarray, "batch {k}"], Float[np.ndarray, "batch {k}"]]:
+    """The best `k` rows for each query, over blocks of the table."""
+    vocab = len(table.matrix)
+    block = min(BLOCK, vocab)
+    shape = len(queries), k
+    best = jnp.full(shape, -1, jnp.int32), jnp.full(shape, -jnp.inf)
+    asked, barred = (jnp.asarray(x, jnp.int32) for x in (queries, excluded))
+    for start in range(0, vocab, block):
+        best = _better(table, asked, barred, best, start, block=block, **settings)
+    rows, scores = (np.asarray(part) for part in best)
+    return np.where(scores == -np.inf, -1, rows), scores
+
+
+@functools.partial(jax.jit, static_argnames=("block", "method", "normalise", "epsilon"))
+def _better(
+    table: Table,
+    queries: Int[Array, "batch terms"],
+    excluded: Int[Array, "batch rows"],
+    best: tuple[Int[Array, "batch k"], Float[Array, "batch k"]],
+    start: Int[Array, ""] | int,
+    *,
+    block: int,
+    method: Method | Literal["cosine"],
+    normalise: bool = True,
+    epsilon: float = 0.0,
+) -> tuple[Int[Array, "batch k"], Float[Array, "batch k"]]:
+    """The best rows so far and those of one block, whichever are better."""
+    vocab, dim = table.matrix.shape
+    # The last block ends with the table and may begin inside the one before it.
+    first = jnp.minimum(start, vocab - block)
+    rows = jax.lax.dynamic_slice(table.matrix, (first, 0), (block, dim))
+    inverse = jax.lax.dynamic_slice(table.inverse_norms, (first,), (block,))
+    terms = table.matrix[queries]  # batch terms dim
+    if normalise or method == "3cosmul":
+        terms = terms * table.inverse_norms[queries][..., jnp.newaxis]
+    if method == "norm" and normalise:
+        rows = rows * inverse[:, jnp.newaxis]
+    scores = _scores(terms, rows, inverse[jnp.newaxis], method, epsilon)
+    offsets = jnp.arange(block, dtype=jnp.int32)[jnp.newaxis]
+    unfit = (first + offsets < start) | (inverse == 0)[jnp.newaxis]
+    scores = jnp.where(unfit, -jnp.inf, scores)
+    place = excluded - first
+    place = jnp.where((place >= 0) & (place < block), place, block)
+    each = jnp.arange(len(queries))[:, jnp.newaxis]
+    scores = scores.at[each, place].set(-jnp.inf, mode="drop")
+    k = best[0].shape[1]
+    places, values = _top(scores, offsets, k)
+    return _merge(best, (first + places, values), k)
+
+
+def _scores(
+    terms: Float[Array, "batch terms dim"],
+    rows: Float[Array, "block dim"],
+    inverse: Float[Array, "1 block"],
+    method: Method | Literal["cosine"],
+    epsilon: float,
+) -> Float[Array, "batch block"]:
+    if method == "cosine":
+        return _product(terms[:, 0], rows) * inverse
+    a, b, c = terms[:, 0], terms[:, 1], terms[:, 2]
+    if method == "3cosadd":
+        return _product(b - a + c, rows) * inverse
+    if method == "norm":  # argmin |t - d|² is argmax t·d - |d|²/2
+        half = jnp.sum(rows**2, axis=1)[jnp.newaxis] / 2
+        return _product(b - a + c, rows) - half
+    near_a, near_b, near_c = (
+        (1 + _product(term, rows) * inverse) / 2 for term in (a, b, c)
+    )
+    return near_b * near_c / (near_a + epsilon)
+
+
+def _product(
+    queries: Float[Array, "batch dim"], rows: Float[Array, "block dim"]
+) -> Float[Array, "batch block"]:
+    precision = jax.lax.Precision.HIGHEST  # an accelerator must not round to bfloat16
+    return jnp.dot(queries, rows.T, precision=precision)
+
+
+def _top(scores: Array, offsets: Array, k: int) -> tuple[Array, Array]:
+    if k == 1:  # two plain reductions are faster than a sort, or than argmax on a CPU
+        value = jnp.max(scores, axis=1, keepdims=True)
+        place = jnp.where(scores == value, offsets, scores.shape[1])
+        return jnp.min(place, axis=1, keepdims=True), value
+    values, places = jax.lax.top_k(scores, min(k, scores.shape[1]))
+    return places.astype(jnp.int32), values
+
+
+def _merge(
+    best: tuple[Array, Array], new: tuple[Array, Array], k: int
+) -> tuple[Array, Array]:
+    rows = jnp.concatenate([best[0], new[0]], axis=1)
+    scores = jnp.concatenate([best[1], new[1]], axis=1)
+    # The earlier of equals comes first, and so does the first row.
+    scores, places = jax.lax.top_k(scores, k)
+    return jnp.take_along_axis(rows, places, axis=1), scores
