@@ -39,6 +39,9 @@ class Config:
     negatives: int = 5
     sample: float = 1e-3
     """Frequency above which occurrences of a word are left out."""
+    update: int = 1024
+    """Words of one update of the tables, a multiple of 16; fewer for a vocabulary of
+    hundreds, where an update would meet every word often."""
     min_count: int = 5
     held_out: int = 100
     """Every so many-th sentence is kept apart, from gensim too."""
@@ -71,6 +74,7 @@ SMOKE = Config(
     seeds=1,
     dim=16,
     sample=0.0,
+    update=128,
     buckets=500,
     glove_epochs=10,
 )

@@ -23,25 +23,20 @@ class Layout:
 
     chunk: int = 32_768
     """Words of a step, about, before frequent ones are left out."""
-    groups: int | None = None
-    """Groups of an update, which devices share out: a multiple of their number. If
-    None, as many of 16, 32 and 64 as let no word stand more than 16 times in an update,
-    on average: it takes the sum of the gradients of all its places."""
+    groups: int = 64
+    """Groups of an update, which devices share out: a multiple of their number. Fewer
+    where a vocabulary is so small that an update meets every word often."""
     group: int = 16
     """Neighbouring words that share a matrix product."""
 
     def __post_init__(self):
-        if min(self.chunk, self.groups or 1, self.group) < 1:
+        if min(self.chunk, self.groups, self.group) < 1:
             raise InputError("layout: expected sizes of 1 or more")
 
-    def for_text(self, counts: Int[np.ndarray, " vocab"], sample: float) -> "Layout":
-        """The same with `groups` chosen, for text of these counts."""
-        if self.groups is not None:
-            return self
-        kept = counts * keep_probability(counts, sample)
-        most = float(np.max(kept)) / max(float(np.sum(kept)), 1.0)
-        fitting = [g for g in (32, 64) if g * self.group * most <= 16]
-        return dataclasses.replace(self, groups=max(fitting, default=16))
+    @property
+    def block(self) -> int:
+        """Words of an update."""
+        return self.groups * self.group
 
 
 def keep_probability(
@@ -111,8 +106,6 @@ class Blocks:
         """
         if window < 1:
             raise InputError(f"window is {window}; expected 1 or more")
-        layout = layout.for_text(corpus.counts, sample)
-        assert layout.groups is not None
         if layout.groups % process[1]:
             raise InputError(
                 f"layout: {layout.groups} groups of a block cannot be shared by "
@@ -120,7 +113,7 @@ class Blocks:
             )
         self.window = window
         self._groups, self._group = layout.groups, layout.group
-        self._block = layout.groups * layout.group
+        self._block = layout.block
         self._corpus = corpus
         self._dynamic = dynamic
         self._keep = keep_probability(corpus.counts, sample)

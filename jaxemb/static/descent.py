@@ -21,7 +21,11 @@ def take(tables: Mapping[str, jax.Array], ids: Ids) -> dict[str, jax.Array]:
 
 
 def descend(
-    tables: Tables, ids: Ids, loss_fn: RowLoss, learning_rate: Float[Array, ""]
+    tables: Tables,
+    ids: Ids,
+    loss_fn: RowLoss,
+    learning_rate: Float[Array, ""],
+    scale: Mapping[str, Float[Array, " rows"]] | None = None,
 ) -> tuple[Tables, Any]:
     """One step of gradient descent on the rows named.
 
@@ -31,17 +35,20 @@ def descend(
         then takes the sum of its gradients.
       loss_fn: of those rows.
       learning_rate: of plain descent.
+      scale: by table, factors of the learning rate for each row; 1 where absent.
 
     Returns:
       The tables, and what `loss_fn` gave before the step.
     """
     grads, loss = _gradient(tables, ids, loss_fn)
     ids, grads = axes.on_every_device((dict(ids), grads))
-    moved = {
-        name: tables[name].at[ids[name]].add(-learning_rate * grads[name])
-        for name in ids
-    }
-    return {**tables, **moved}, axes.sum_over_devices(loss)
+    tables = dict(tables)
+    for name, index in ids.items():
+        rate = learning_rate
+        if scale is not None and name in scale:
+            rate = (learning_rate * scale[name][index])[..., None]
+        tables[name] = tables[name].at[index].add(-rate * grads[name])
+    return tables, axes.sum_over_devices(loss)
 
 
 def adagrad(

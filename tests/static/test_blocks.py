@@ -106,15 +106,6 @@ def test_keeping_words_as_gensim_does():
     np.testing.assert_array_equal(keep_probability(np.array([5, 1]), 0.0), 1)
 
 
-def test_updates_are_small_where_words_are_frequent():
-    even, skewed = np.full(1000, 50), np.array([5000] * 20)
-    assert Layout().for_text(even, 1e-3).groups == 64
-    assert Layout().for_text(skewed, 0.0).groups == 16
-    assert Layout(groups=5).for_text(skewed, 0.0).groups == 5
-    zipf = (1e6 / np.arange(1, 30_000)).astype(int)  # as English is, about
-    assert Layout().for_text(zipf, 1e-3).groups == 64
-
-
 def test_reach_ends_with_the_sentence():
     sentence = np.array([0, 0, 0, 2, 3, 3])
     before, after = reach(sentence, np.array([5, 5, 1, 5, 5, 5]))

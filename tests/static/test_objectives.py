@@ -199,6 +199,25 @@ def test_a_step_on_rows_is_one_on_tables(objective, tables, block):
     assert loss.total == pytest.approx(float(loss_of(objective, used, block).total))
 
 
+def test_a_scale_is_of_the_learning_rate_of_rows(tables, block):
+    objective, scale = SkipGram(window=2), np.linspace(0, 1, VOCAB, dtype=np.float32)
+    used = {n: tables[n] for n in ("input", "output")}
+    step = lambda **options: descent.descend(
+        used,
+        objective.ids(block),
+        lambda rows: objective.loss(rows, block),
+        jnp.float32(0.1),
+        **options,
+    )[0]
+    whole, scaled = step(), step(scale={"output": jnp.array(scale)})
+    np.testing.assert_array_equal(scaled["input"], whole["input"])
+    np.testing.assert_allclose(
+        scaled["output"] - used["output"],
+        scale[:, None] * (whole["output"] - used["output"]),
+        atol=1e-5,
+    )
+
+
 def test_nothing_to_learn_gives_nothing(tables, block):
     empty = block._replace(before=block.before * 0, after=block.after * 0)
     for objective in (SkipGram(window=2), CBOW(window=2)):

@@ -10,7 +10,7 @@ import pytest
 
 from jaxemb import static, train
 from jaxemb.data import vectors
-from jaxemb.static.trainer import Prepared
+from jaxemb.static.trainer import Prepared, kept_share, row_scale
 from tests.static import corpora
 
 LAYOUT = static.Layout(chunk=200, groups=8, group=8)
@@ -205,6 +205,28 @@ def test_words_of_a_topic_come_together(tmp_path, objective):
     within = min((r @ r.T).mean() for r in rows)
     across = (rows[0] @ rows[1].T).mean()
     assert within > across + 0.3
+
+
+def test_rows_met_too_often_learn_slower(tmp_path):
+    often = [["often"] * 3 + [f"rare{i}"] for i in range(200)]
+    text = corpora.build(tmp_path / "c", often)
+    training = static.Training(sample=0.0, layout=static.Layout(groups=8, group=8))
+    scale = Prepared(text, OBJECTIVES[0], training).state(1).frozen["scale"]
+    assert scale["input"][0] == pytest.approx(16 / (64 * 0.75))
+    np.testing.assert_array_equal(scale["input"][1:], 1)
+    # Of text as it is, with frequent words left out, no word is.
+    zipf = 1_000_000 // np.arange(1, 30_000)
+    share = kept_share(zipf, 1e-3)
+    assert share.sum() == pytest.approx(1)
+    np.testing.assert_array_equal(row_scale(1024 * share), 1)
+    assert row_scale(1024 * kept_share(zipf, 0.0)).min() < 0.2
+    # An n-gram is met as often as its words together.
+    ngrams = Prepared(text, OBJECTIVES[2], training).ngrams
+    assert ngrams is not None
+    met = ngrams.occurrences(np.ones(len(text.words)))
+    rows, owners = ngrams.lay_out(np.arange(len(text.words))[None])
+    wanted = np.bincount(rows[owners < len(text.words)], minlength=len(ngrams))
+    np.testing.assert_array_equal(met, wanted)
 
 
 def test_vectors_load_in_gensim(text, tmp_path):
