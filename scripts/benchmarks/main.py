@@ -8,6 +8,7 @@ import sys
 
 import analogies
 import load_vectors
+import train_vectors
 
 from jaxemb import terminal
 from jaxemb.train import results
@@ -15,6 +16,7 @@ from jaxemb.train import results
 HERE = pathlib.Path(__file__).parent
 COMPARISONS = {
     "load_vectors": load_vectors.comparisons,
+    "train_vectors": train_vectors.comparisons,
     "analogies": analogies.comparisons,
 }
 

@@ -1,0 +1,70 @@
+"""The experiment that compares trainers: one text for all, parts that are kept."""
+
+import json
+
+import pytest
+
+from experiments.common import cli
+from experiments.static_embeddings import data, main, model
+from experiments.static_embeddings.config import PRESETS, SLUG
+from jaxemb.data import corpus
+from jaxemb.train import results
+
+
+def config_of(workdir, *arguments):
+    flags = ["smoke", "--workdir", str(workdir), "--no-progress", *arguments]
+    return cli.parse(SLUG, PRESETS, flags)
+
+
+def test_gensim_gets_the_text_that_the_corpus_holds(tmp_path):
+    text = data.load_text(config_of(tmp_path), tmp_path)
+    lines = [line.split() for line in text.file.read_text().splitlines()]
+    known = set(text.corpus.words)
+    assert [text.corpus.sentence(i) for i in range(len(text.corpus))] == [
+        kept for line in lines if (kept := [w for w in line if w in known])
+    ]
+    assert sum(map(len, lines)) == text.corpus.raw[-1]
+    held_out = text.corpus.held_out
+    assert held_out is not None
+    assert len(held_out) == 20  # of 2000
+    again = data.load_text(config_of(tmp_path), tmp_path)
+    assert again.data == text.data
+    assert isinstance(again.corpus, corpus.Corpus)
+
+
+def test_finished_parts_are_kept_and_others_begun_again(tmp_path):
+    flags = ["--systems", "cbow", "skipgram", "--epochs", "1"]
+    first = main.run(config_of(tmp_path, *flags))
+    kept = tmp_path / "cbow" / "seed-0" / "scores.json"
+    scores = json.loads(kept.read_text())
+    kept.write_text(json.dumps({**scores, "seconds": 12.5}))
+    (tmp_path / "skipgram" / "seed-0" / "scores.json").unlink()
+    (tmp_path / "skipgram" / "seed-0" / "vectors.txt").write_text("half")
+    second = main.run(config_of(tmp_path, *flags))
+    rows = {(r["name"], r["metric"]): r["measured"] for r in second["rows"]}
+    assert rows["cbow", "seconds"] == 12.5
+    before = {(r["name"], r["metric"]): r["measured"] for r in first["rows"]}
+    name = "skipgram", "planted, Spearman"
+    assert rows[name] == before[name]  # trained anew, to the same vectors
+
+
+def test_gensim_is_trained_on_the_same_words(tmp_path):
+    pytest.importorskip("gensim")
+    written = main.run(
+        config_of(tmp_path, "--systems", "cbow", "gensim-cbow", "--workers", "1")
+    )
+    assert {row["name"] for row in written["rows"]} == {"cbow", "gensim-cbow"}
+    claims = [claim["claim"] for claim in written["claims"]]
+    assert any("words a second" in claim for claim in claims)
+    assert any("within 0.02" in claim for claim in claims)
+    results.validate(written)
+
+
+def test_the_best_number_of_workers_is_one_of_those_tried(tmp_path, capsys):
+    pytest.importorskip("gensim")
+    config = config_of(tmp_path)
+    text = data.load_text(config, tmp_path)
+    best = model.best_workers(config, text.file, tmp_path / "part.txt")
+    assert best in (1, 2, 3, 4)
+    assert not (tmp_path / "part.txt").exists()
+    assert f"{best} it is" in capsys.readouterr().err
