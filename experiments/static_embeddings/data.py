@@ -6,10 +6,9 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from jaxemb.data.analogies import Analogy, read_analogies
-
 from experiments.static_embeddings.config import Config
 from jaxemb.data import corpus, sources, synthetic
+from jaxemb.data.analogies import Analogy, read_analogies
 from jaxemb.data.corpus import readers
 from jaxemb.data.pairs import WordPair, read_pairs
 from jaxemb.train import results
@@ -91,10 +90,12 @@ def _sentences(config: Config) -> tuple[Iterable[Sequence[str]], results.Data]:
     return sentences, _described(found, sum(1 for _ in sentences))
 
 
-def _described(found, size: int, name: str | None = None) -> results.Data:
+def _described(
+    found: sources.Found, size: int, name: str | None = None
+) -> results.Data:
     return results.Data(
-        name=name or found.name,
-        kind=sources.find(found.name).kind,
+        name=name or found.data_set.name,
+        kind=found.kind,
         source=found.source,
         sha256=found.sha256,
         size=size,
