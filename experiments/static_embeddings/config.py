@@ -39,9 +39,10 @@ class Config:
     negatives: int = 5
     sample: float = 1e-3
     """Frequency above which occurrences of a word are left out."""
-    update: int = 1024
-    """Words of one update of the tables, a multiple of 16; fewer for a vocabulary of
-    hundreds, where an update would meet every word often."""
+    update: int | None = None
+    """Words of one update of the tables, a multiple of 16; if None, what the trainer
+    chooses. Fewer for a vocabulary of hundreds, where an update meets each word often.
+    """
     min_count: int = 5
     held_out: int = 100
     """Every so many-th sentence is kept apart, from gensim too."""

@@ -49,7 +49,7 @@ def train(config: Config, system: str, text: Text, seed: int, folder: Path) -> T
             dim=config.dim,
             epochs=config.epochs,
             sample=config.sample,
-            layout=static.Layout(groups=config.update // 16, group=16),
+            layout=static.Layout(groups=config.update and config.update // 16),
             seed=seed,
         )
         objective = _objective(config, system)

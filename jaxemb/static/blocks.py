@@ -23,19 +23,27 @@ class Layout:
 
     chunk: int = 32_768
     """Words of a step, about, before frequent ones are left out."""
-    groups: int = 64
-    """Groups of an update, which devices share out: a multiple of their number. Fewer
-    where a vocabulary is so small that an update meets every word often."""
+    groups: int | None = None
+    """Groups of an update, which devices share out: a multiple of their number. If
+    None, 64, or 16 where words are made of n-grams: the same n-gram comes often, and
+    all its places in an update move it at once. Take fewer, too, for a vocabulary so
+    small that an update meets every word often."""
     group: int = 16
     """Neighbouring words that share a matrix product."""
 
     def __post_init__(self):
-        if min(self.chunk, self.groups, self.group) < 1:
+        if min(self.chunk, self.groups or 1, self.group) < 1:
             raise InputError("layout: expected sizes of 1 or more")
+
+    def settled(self, subwords: bool = False) -> "Layout":
+        """The same with `groups` chosen."""
+        groups = self.groups or (16 if subwords else 64)
+        return dataclasses.replace(self, groups=groups)
 
     @property
     def block(self) -> int:
-        """Words of an update."""
+        """Words of an update; of a layout that is settled."""
+        assert self.groups is not None
         return self.groups * self.group
 
 
@@ -106,6 +114,8 @@ class Blocks:
         """
         if window < 1:
             raise InputError(f"window is {window}; expected 1 or more")
+        layout = layout.settled()
+        assert layout.groups is not None
         if layout.groups % process[1]:
             raise InputError(
                 f"layout: {layout.groups} groups of a block cannot be shared by "

@@ -80,7 +80,7 @@ class SkipGram:
     """Largest distance of a neighbour."""
     negatives: int = 5
     """Noise words that every pair stands against."""
-    shared: int = 8
+    shared: int = 16
     """Noise words drawn for a group."""
 
     def ids(self, block: Block) -> dict[str, Int[Array, "groups _"]]:
@@ -101,7 +101,7 @@ class CBOW:
     """Largest distance of a neighbour."""
     negatives: int = 5
     """Noise words that every word stands against."""
-    shared: int = 4
+    shared: int = 8
     """Noise words drawn for a group."""
     whole_step: bool = True
     """Give every word of a mean the whole gradient of the mean, as word2vec and gensim
@@ -146,7 +146,7 @@ class SubwordSkipGram:
     """Largest distance of a neighbour."""
     negatives: int = 5
     """Noise words that every pair stands against."""
-    shared: int = 8
+    shared: int = 16
     """Noise words drawn for a group."""
     minn: int = 3
     """Characters of the shortest n-gram; the brackets of `<word>` count."""

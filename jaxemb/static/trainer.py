@@ -111,6 +111,10 @@ class Prepared:
     """What a run is made of, given a corpus, an objective and settings."""
 
     def __init__(self, corpus: Corpus, objective: Objective, training: Training):
+        subwords = isinstance(objective, SubwordSkipGram)
+        training = dataclasses.replace(
+            training, layout=training.layout.settled(subwords)
+        )
         self._corpus, self._objective, self._training = corpus, objective, training
         process = (jax.process_index(), jax.process_count())
         blocks = self._blocks(corpus, process)
