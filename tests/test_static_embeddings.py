@@ -8,6 +8,7 @@ from experiments.common import cli
 from experiments.static_embeddings import data, main, model
 from experiments.static_embeddings.config import PRESETS, SLUG
 from jaxemb.data import corpus
+from jaxemb.errors import InputError
 from jaxemb.train import results
 
 
@@ -46,6 +47,14 @@ def test_finished_parts_are_kept_and_others_begun_again(tmp_path):
     before = {(r["name"], r["metric"]): r["measured"] for r in first["rows"]}
     name = "skipgram", "planted, Spearman"
     assert rows[name] == before[name]  # trained anew, to the same vectors
+
+
+def test_other_settings_want_another_folder(tmp_path):
+    main.run(config_of(tmp_path, "--systems", "cbow", "--epochs", "1"))
+    with pytest.raises(InputError, match="holds a run with dim = 16, not 8"):
+        main.run(
+            config_of(tmp_path, "--systems", "cbow", "--epochs", "1", "--dim", "8")
+        )
 
 
 def test_gensim_is_trained_on_the_same_words(tmp_path):

@@ -6,6 +6,8 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from etils import epath
+
 from experiments.common.rows import summary_row
 from experiments.static_embeddings import data, model
 from experiments.static_embeddings.config import SLUG, Config
@@ -13,7 +15,7 @@ from jaxemb import storage, terminal, train
 from jaxemb.data.vectors import WordVectors, write_word_vectors
 from jaxemb.errors import InputError
 from jaxemb.eval import analogy, intervals, similarity
-from jaxemb.train import results
+from jaxemb.train import loop, results
 
 _SCORES = "scores.json"
 _SPEED = "words a second"
@@ -27,6 +29,7 @@ def run(config: Config) -> dict:
     if not storage.is_local(config.workdir):
         raise InputError(f"--workdir {config.workdir}: expected a local folder")
     workdir = Path(config.workdir)
+    loop.claim(epath.Path(workdir), _deciding(config))
     if train.is_primary():
         text = data.load_text(config, workdir)
         config = _with_workers(config, text, workdir)
@@ -65,6 +68,14 @@ def run(config: Config) -> dict:
     )
     _print(rows, claims)
     return written
+
+
+def _deciding(config: Config) -> dict:
+    """The settings that decide what a finished part holds."""
+    settings = results.as_json(config)
+    for name in ("preset", "systems", "seeds", "workers", "run"):
+        del settings[name]
+    return settings
 
 
 def _with_workers(config: Config, text: data.Text, workdir: Path) -> Config:

@@ -15,6 +15,9 @@ from jaxtyping import Float, Int
 
 from jaxemb.data.corpus import Corpus
 from jaxemb.errors import InputError
+from jaxemb.static.settings import check_at_least
+
+_WIDEST = 127  # radii are kept in bytes
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -32,13 +35,16 @@ class Layout:
     """Neighbouring words that share a matrix product."""
 
     def __post_init__(self):
-        if min(self.chunk, self.groups or 1, self.group) < 1:
-            raise InputError("layout: expected sizes of 1 or more")
+        for field in ("chunk", "group"):
+            check_at_least(1, self, field)
+        if self.groups is not None:
+            check_at_least(1, self, "groups")
 
     def settled(self, subwords: bool = False) -> "Layout":
         """The same with `groups` chosen."""
-        groups = self.groups or (16 if subwords else 64)
-        return dataclasses.replace(self, groups=groups)
+        if self.groups is not None:
+            return self
+        return dataclasses.replace(self, groups=16 if subwords else 64)
 
     @property
     def block(self) -> int:
@@ -112,8 +118,8 @@ class Blocks:
           seed: of order and draws.
           process: index and number of the processes that share a block.
         """
-        if window < 1:
-            raise InputError(f"window is {window}; expected 1 or more")
+        if not 1 <= window <= _WIDEST:
+            raise InputError(f"window is {window}; expected 1 to {_WIDEST}")
         layout = layout.settled()
         assert layout.groups is not None
         if layout.groups % process[1]:
@@ -155,7 +161,7 @@ class Blocks:
         kept = rng.random(len(tokens), np.float32) < self._keep[tokens]
         tokens, sentence = tokens[kept], sentence[kept]
         if self._dynamic:
-            radius = rng.integers(1, self.window + 1, len(tokens), np.int8)
+            radius = rng.integers(1, self.window, len(tokens), np.int8, endpoint=True)
         else:
             radius = np.full(len(tokens), self.window, np.int8)
         before, after = reach(sentence, radius)

@@ -10,12 +10,12 @@ import numpy as np
 from etils import epath
 from jaxtyping import Array, Float
 
-from jaxemb import storage
 from jaxemb.data.cooccurrence import Cooccurrences
 from jaxemb.data.corpus import Corpus
 from jaxemb.errors import InputError
 from jaxemb.static import descent
-from jaxemb.static.tables import WordTables
+from jaxemb.static.settings import check_at_least
+from jaxemb.static.tables import WordTables, write_words
 from jaxemb.train import loop, parallel
 from jaxemb.train.state import State
 
@@ -41,7 +41,15 @@ class GloVe:
     seed: int = 0
 
     def __post_init__(self):
-        if self.block < 1 or self.chunk % self.block:
+        for field in ("dim", "epochs", "block", "chunk"):
+            check_at_least(1, self, field)
+        check_at_least(0, self, "seed")
+        if not self.cap > 0 or not self.learning_rate > 0:
+            raise InputError(
+                f"GloVe: cap is {self.cap} and learning_rate {self.learning_rate}; "
+                "expected more than 0"
+            )
+        if self.chunk % self.block:
             raise InputError(
                 f"chunk is {self.chunk}; expected a multiple of block ({self.block})"
             )
@@ -171,15 +179,13 @@ def train_glove(
         mode=mode,
         shard_rows=("^params/", "^opt_state/") if shard_rows else (),
     )
-    if parallel.is_primary():
-        text = "".join(f"{word}\n" for word in words)
-        storage.write_text(epath.Path(workdir) / "words.txt", text)
     config = {
         "objective": "GloVe",
         **dataclasses.asdict(settings),
         "entries": len(counts),
         "vocabulary": len(words),
     }
+    write_words(epath.Path(workdir), words)
     state = loop.fit(
         init_state(len(words), settings, mesh.size if shard_rows else 1),
         step,

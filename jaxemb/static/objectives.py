@@ -14,6 +14,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxemb import numerics
+from jaxemb.errors import InputError
+from jaxemb.static.settings import check_at_least
 
 Rows = dict[str, jax.Array]
 
@@ -83,6 +85,10 @@ class SkipGram:
     shared: int = 16
     """Noise words drawn for a group."""
 
+    def __post_init__(self):
+        for field in ("window", "negatives", "shared"):
+            check_at_least(1, self, field)
+
     def ids(self, block: Block) -> dict[str, Int[Array, "groups _"]]:
         """The rows that a block reads, by table."""
         outputs = jnp.concatenate([block.words, block.noise], axis=1)
@@ -106,6 +112,10 @@ class CBOW:
     whole_step: bool = True
     """Give every word of a mean the whole gradient of the mean, as word2vec and gensim
     do; else its share, which is the gradient indeed and wants a larger step."""
+
+    def __post_init__(self):
+        for field in ("window", "negatives", "shared"):
+            check_at_least(1, self, field)
 
     def ids(self, block: Block) -> dict[str, Int[Array, "groups _"]]:
         """The rows that a block reads, by table."""
@@ -153,7 +163,16 @@ class SubwordSkipGram:
     maxn: int = 6
     """Characters of the longest n-gram."""
     buckets: int = 2_000_000
-    """Rows that n-grams are hashed to; only those of the vocabulary take memory."""
+    """Rows that n-grams are hashed to; only those of the vocabulary are trained."""
+
+    def __post_init__(self):
+        for field in ("window", "negatives", "shared", "minn", "buckets"):
+            check_at_least(1, self, field)
+        check_at_least(self.minn, self, "maxn")
+        if self.buckets >= 2**32:
+            raise InputError(
+                f"SubwordSkipGram: buckets is {self.buckets}; expected less than 2^32"
+            )
 
     def ids(self, block: Block) -> dict[str, Int[Array, "groups _"]]:
         """The rows that a block reads, by table."""

@@ -3,13 +3,26 @@
 import dataclasses
 
 import numpy as np
+from etils import epath
 from jaxtyping import Float, Int
 
+from jaxemb import storage
 from jaxemb.data.formats.subwords import Subwords
 from jaxemb.data.vectors import WordVectors
 from jaxemb.errors import InputError
+from jaxemb.train import parallel
 
 KINDS = "input", "output", "sum", "concatenation"
+
+
+def write_words(workdir: epath.Path, words: tuple[str, ...]) -> None:
+    """Names the rows of a run's tables, for whoever inspects its checkpoints.
+
+    A list that is there stays: where it is another run's, that run is not to go on.
+    """
+    path = workdir / "words.txt"
+    if parallel.is_primary() and not path.exists():
+        storage.write_text(path, "".join(f"{word}\n" for word in words))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

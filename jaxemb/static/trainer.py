@@ -12,13 +12,14 @@ import numpy as np
 from etils import epath
 from jaxtyping import Float, Int
 
-from jaxemb import axes, storage
+from jaxemb import axes
 from jaxemb.data.corpus import Corpus
 from jaxemb.static import descent, noise
 from jaxemb.static.blocks import Blocks, Layout, keep_probability
 from jaxemb.static.objectives import Block, Objective, SubwordSkipGram
+from jaxemb.static.settings import check_at_least
 from jaxemb.static.subwords import NGrams, with_ngrams
-from jaxemb.static.tables import WordTables
+from jaxemb.static.tables import WordTables, write_words
 from jaxemb.train import loop, parallel
 from jaxemb.train.state import State
 
@@ -44,6 +45,12 @@ class Training:
     layout: Layout = Layout()
     """How words are grouped into products and updates."""
     seed: int = 0
+
+    def __post_init__(self):
+        for field in ("dim", "epochs"):
+            check_at_least(1, self, field)
+        for field in ("sample", "seed", "learning_rate", "last_learning_rate"):
+            check_at_least(0, self, field)
 
 
 def train(
@@ -88,8 +95,7 @@ def train(
         mode=mode,
         shard_rows=("^params/",) if shard_rows else (),
     )
-    if parallel.is_primary():
-        storage.write_text(epath.Path(workdir) / "words.txt", _lines(corpus.words))
+    write_words(epath.Path(workdir), corpus.words)
     state = loop.fit(
         state,
         step,
@@ -149,7 +155,7 @@ class Prepared:
         """Everything that the vectors depend on, as JSON."""
         corpus = self._corpus
         digest = hashlib.sha256(np.ascontiguousarray(corpus.counts).tobytes())
-        digest.update(_lines(corpus.words).encode("utf-8", "surrogatepass"))
+        digest.update("\n".join(corpus.words).encode("utf-8", "surrogatepass"))
         return {
             "objective": type(self._objective).__name__,
             **dataclasses.asdict(self._objective),
@@ -336,7 +342,3 @@ def _same_draws(corpus: Corpus) -> Corpus:
 
 def _filled(table: np.ndarray, multiple: int) -> np.ndarray:
     return np.pad(table, ((0, -len(table) % multiple), (0, 0)))
-
-
-def _lines(words: tuple[str, ...]) -> str:
-    return "".join(f"{word}\n" for word in words)

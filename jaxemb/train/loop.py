@@ -95,7 +95,7 @@ def fit(
         step = parallel.data_parallel(step)
     with contextlib.ExitStack() as stack:
         stack.enter_context(_storage_errors(workdir))
-        _claim(workdir, config)
+        claim(workdir, config)
         checkpoints = checkpoints_lib.Checkpoints(
             workdir / checkpoints_lib.FOLDER, keep=keep
         )
@@ -282,8 +282,12 @@ def _divergence(number: int, loss: float, state: State) -> str:
     return f"the loss is {loss} at step {number}; {where}"
 
 
-def _claim(workdir: epath.Path, config: Mapping[str, Any] | None) -> None:
-    """Writes `config.json`, or checks that the one there is the same."""
+def claim(workdir: epath.Path, config: Mapping[str, Any] | None) -> None:
+    """Writes `config.json`, or checks that the one there is the same.
+
+    Raises:
+      InputError: naming the first setting that differs.
+    """
     if parallel.is_primary():
         workdir.mkdir(parents=True, exist_ok=True)
     parallel.wait_for_all("workdir")

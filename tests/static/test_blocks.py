@@ -114,7 +114,10 @@ def test_reach_ends_with_the_sentence():
 
 
 def test_sizes_that_do_not_fit(tmp_path):
-    with pytest.raises(InputError, match="1 or more"):
-        Layout(group=0)
+    for field in ("chunk", "groups", "group"):
+        with pytest.raises(InputError, match=f"Layout: {field} is 0; expected 1"):
+            Layout(**{field: 0})
+    with pytest.raises(InputError, match="window is 128; expected 1 to 127"):
+        Blocks(corpora.build(tmp_path / "d"), LAYOUT, window=128)
     with pytest.raises(InputError, match="window is 0"):
         Blocks(corpora.build(tmp_path / "c"), LAYOUT, window=0)

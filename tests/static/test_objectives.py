@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 
 from jaxemb import losses
+from jaxemb.errors import InputError
 from jaxemb.static import descent
+from jaxemb.static.glove import GloVe
 from jaxemb.static.objectives import CBOW, Block, SkipGram, SubwordSkipGram
+from jaxemb.static.trainer import Training
 
 WINDOW, VOCAB, DIM = 2, 12, 5
 SHAPE = GROUPS, GROUP = 3, 8
@@ -225,6 +228,29 @@ def test_nothing_to_learn_gives_nothing(tables, block):
         assert (float(loss.total), float(loss.predictions)) == (0, 0)
         grads = jax.grad(lambda t, o=objective: loss_of(o, t, empty).total)(tables)
         assert all(not np.any(g) for g in jax.tree.leaves(grads))
+
+
+@pytest.mark.parametrize(
+    ("make", "field", "value"),
+    [
+        (SkipGram, "shared", 0),
+        (SkipGram, "negatives", 0),
+        (CBOW, "window", 0),
+        (SubwordSkipGram, "minn", 0),
+        (SubwordSkipGram, "maxn", 2),
+        (SubwordSkipGram, "buckets", 2**33),
+        (Training, "epochs", 0),
+        (Training, "dim", 0),
+        (Training, "seed", -1),
+        (Training, "learning_rate", -1.0),
+        (GloVe, "epochs", 0),
+        (GloVe, "chunk", 0),
+        (GloVe, "cap", 0.0),
+    ],
+)
+def test_settings_that_cannot_be(make, field, value):
+    with pytest.raises(InputError, match=f"{make.__name__}: {field} is "):
+        make(**{field: value})
 
 
 def test_objectives_are_settings():

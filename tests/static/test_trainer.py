@@ -140,6 +140,8 @@ def test_another_corpus_does_not_go_on(text, tmp_path):
     other = corpora.build(tmp_path / "c", corpora.random_sentences(seed=1))
     with pytest.raises(ValueError, match="corpus"):
         static.train(other, OBJECTIVES[0], TRAINING, tmp_path / "run", progress=False)
+    kept = (tmp_path / "run" / "words.txt").read_text()
+    assert kept.split() == list(text.words)
 
 
 def test_sgns_factorises_shifted_pmi(tmp_path):
