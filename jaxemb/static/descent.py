@@ -25,7 +25,7 @@ def descend(
     ids: Ids,
     loss_fn: RowLoss,
     learning_rate: Float[Array, ""],
-    scale: Mapping[str, Float[Array, " rows"]] | None = None,
+    most: float | None = None,
 ) -> tuple[Tables, Any]:
     """One step of gradient descent on the rows named.
 
@@ -35,7 +35,9 @@ def descend(
         then takes the sum of its gradients.
       loss_fn: of those rows.
       learning_rate: of plain descent.
-      scale: by table, factors of the learning rate for each row; 1 where absent.
+      most: how many gradients a row takes at the full rate. None of them knows of the
+        others, so that the sum of very many overshoots; beyond `most` places the sum is
+        scaled as if there were so many.
 
     Returns:
       The tables, and what `loss_fn` gave before the step.
@@ -44,10 +46,11 @@ def descend(
     ids, grads = axes.on_every_device((dict(ids), grads))
     tables = dict(tables)
     for name, index in ids.items():
-        rate = learning_rate
-        if scale is not None and name in scale:
-            rate = (learning_rate * scale[name][index])[..., None]
-        tables[name] = tables[name].at[index].add(-rate * grads[name])
+        steps = -learning_rate * grads[name]
+        if most is not None:
+            places = jnp.zeros(len(tables[name])).at[index].add(1.0)[index]
+            steps *= jnp.minimum(1, most / places)[..., None]
+        tables[name] = tables[name].at[index].add(steps)
     return tables, axes.sum_over_devices(loss)
 
 

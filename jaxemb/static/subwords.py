@@ -64,11 +64,6 @@ class NGrams:
         shape = (*words.shape[:-1], most)
         return out_rows.reshape(shape), out_owners.reshape(shape)
 
-    def occurrences(self, of_words: np.ndarray) -> np.ndarray:
-        """How often each row is met, given how often each word is."""
-        weights = np.repeat(of_words, self._counts)
-        return np.bincount(self._rows, weights, len(self))
-
     def table(self, own: np.ndarray, trained: np.ndarray) -> Subwords:
         """As fastText keeps them; a bucket that no word of the vocabulary has is 0."""
         buckets = np.zeros((self.buckets, trained.shape[1]), np.float32)

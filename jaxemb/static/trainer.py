@@ -10,12 +10,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from etils import epath
-from jaxtyping import Float, Int
 
 from jaxemb import axes
 from jaxemb.data.corpus import Corpus
 from jaxemb.static import descent, noise
-from jaxemb.static.blocks import Blocks, Layout, keep_probability
+from jaxemb.static.blocks import Blocks, Layout
 from jaxemb.static.objectives import Block, Objective, SubwordSkipGram
 from jaxemb.static.settings import check_at_least
 from jaxemb.static.subwords import NGrams, with_ngrams
@@ -23,7 +22,7 @@ from jaxemb.static.tables import WordTables, write_words
 from jaxemb.train import loop, parallel
 from jaxemb.train.state import State
 
-_MOST = 16  # gradients that a row takes in one update at the full learning rate
+_MOST = 16  # see `most_places`
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -188,26 +187,13 @@ class Prepared:
         if self.ngrams is not None:
             params["ngrams"] = random_rows(ngram_key, len(self.ngrams))
         counts = np.asarray(self._corpus.counts)
-        frozen = {"noise": noise.unigram(counts, training.noise_power)}
-        if scale := self._scale():
-            frozen["scale"] = scale
         return State(
             step=jnp.zeros([], jnp.int32),
             key=jax.random.key_data(root_key),
             params=params,
             opt_state=(),
-            frozen=frozen,
+            frozen={"noise": noise.unigram(counts, training.noise_power)},
         )
-
-    def _scale(self) -> dict[str, np.ndarray]:
-        """Factors of the learning rate, of tables with rows that are met too often."""
-        training = self._training
-        share = kept_share(np.asarray(self._corpus.counts), training.sample)
-        met = {"input": share, "output": share}
-        if self.ngrams is not None:
-            met["ngrams"] = self.ngrams.occurrences(share)
-        scale = {n: row_scale(x * training.layout.block) for n, x in met.items()}
-        return {name: x for name, x in scale.items() if np.any(x < 1)}
 
     def held_out_loss(self, state: State) -> Mapping[str, float]:
         """The loss on the sentences kept apart, the same draws each time."""
@@ -239,22 +225,15 @@ class Prepared:
         )
 
 
-def kept_share(
-    counts: Int[np.ndarray, " vocab"], sample: float
-) -> Float[np.ndarray, " vocab"]:
-    """The share of each word among those that are not left out."""
-    kept = counts * keep_probability(counts, sample).astype(np.float64)
-    return kept / max(float(kept.sum()), 1.0)
+def most_places(objective: Objective, training: Training) -> float:
+    """How many places of a row move it at the full rate in one update.
 
-
-def row_scale(met: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
-    """Factors of the learning rate, for rows met so often in an update on average.
-
-    A row takes the sum of the gradients of all its places in an update, none of which
-    knows of the others; beyond 16 of them the sum grows no further. No word of natural
-    text is so frequent, once frequent ones are left out; n-grams are.
+    16 for the defaults of word2vec (a rate of 0.025, windows of 5 drawn anew, 5
+    negatives), and fewer in proportion as what one place adds grows with them.
     """
-    return np.minimum(1, _MOST / np.maximum(met, 1e-9)).astype(np.float32)
+    around = objective.window + 1 if training.dynamic else 2 * objective.window
+    strength = training.learning_rate * around * (1 + objective.negatives)
+    return _MOST * min(1.0, 0.025 * 6 * 6 / max(strength, 1e-9))
 
 
 def make_step(objective: Objective, training: Training, num_steps: int):
@@ -263,6 +242,7 @@ def make_step(objective: Objective, training: Training, num_steps: int):
     Its metrics are `loss`, the mean over true pairs (CBOW: words) of every eighth word,
     and `words`, how many words of text it covered.
     """
+    most = most_places(objective, training)
     falls = (training.learning_rate - training.last_learning_rate) / num_steps
 
     def step(state: State, batch: dict[str, Any]) -> tuple[State, dict[str, jax.Array]]:
@@ -277,7 +257,7 @@ def make_step(objective: Objective, training: Training, num_steps: int):
                 objective.ids(block),
                 lambda rows: objective.loss(rows, block),
                 rate,
-                state.frozen.get("scale"),
+                most,
             )
             return tables, total + loss.shown, predictions + loss.predictions
 

@@ -202,23 +202,21 @@ def test_a_step_on_rows_is_one_on_tables(objective, tables, block):
     assert loss.total == pytest.approx(float(loss_of(objective, used, block).total))
 
 
-def test_a_scale_is_of_the_learning_rate_of_rows(tables, block):
-    objective, scale = SkipGram(window=2), np.linspace(0, 1, VOCAB, dtype=np.float32)
+def test_a_row_takes_no_more_than_so_many_gradients(tables, block):
+    objective = SkipGram(window=2)
     used = {n: tables[n] for n in ("input", "output")}
+    ids = objective.ids(block)
     step = lambda **options: descent.descend(
-        used,
-        objective.ids(block),
-        lambda rows: objective.loss(rows, block),
-        jnp.float32(0.1),
-        **options,
+        used, ids, lambda rows: objective.loss(rows, block), jnp.float32(0.1), **options
     )[0]
-    whole, scaled = step(), step(scale={"output": jnp.array(scale)})
-    np.testing.assert_array_equal(scaled["input"], whole["input"])
-    np.testing.assert_allclose(
-        scaled["output"] - used["output"],
-        scale[:, None] * (whole["output"] - used["output"]),
-        atol=1e-5,
-    )
+    whole, capped = step(), step(most=3.0)
+    for name, table in used.items():
+        places = np.bincount(np.ravel(ids[name]), minlength=VOCAB)
+        assert places.min() <= 3 < places.max()
+        factor = np.minimum(1, 3 / np.maximum(places, 1))[:, None]
+        np.testing.assert_allclose(
+            capped[name] - table, factor * (whole[name] - table), atol=1e-5
+        )
 
 
 def test_nothing_to_learn_gives_nothing(tables, block):
