@@ -409,6 +409,7 @@ def test_the_commands_of_the_readme_run(capsys, monkeypatch, tmp_path):
     save(fold, 30, params=delta, frozen=base)
     (root / "words.txt").write_text("\n".join(WORDS) + "\n")
     write_word_vectors(tmp_path / "vectors.txt", WordVectors(WORDS, table))
+    write_word_vectors(tmp_path / "other.txt", WordVectors(WORDS, table[::-1].copy()))
     lists = tmp_path / "data" / "wordsim"
     lists.mkdir()
     (lists / "EN-WS-353-ALL.txt").write_text("not never 9\ngood bad 5\nbad not 1\n")
