@@ -121,7 +121,8 @@ def test_a_broken_run_goes_on_to_the_same_bits(text, tmp_path):
         line for line in train.read_metrics(tmp_path / "a") if "held_out/loss" in line
     ]
     assert len(held_out) == TRAINING.epochs
-    assert held_out[-1]["held_out/loss"] < 6 * np.log(2)  # that of knowing nothing
+    # Words drawn at random teach nothing of their neighbours: six coins a pair.
+    assert held_out[-1]["held_out/loss"] == pytest.approx(6 * np.log(2), abs=0.05)
 
 
 def test_held_out_loss_is_over_all_pairs_of_the_text_kept_apart(text):
