@@ -60,6 +60,7 @@ def main(slug: str, run: Callable[[Any], Any], presets: Presets) -> None:
     logging.basicConfig(format="%(message)s", force=True)
     logging.getLogger("jaxemb").setLevel(logging.INFO)
     runtime.quiet_libraries()
+    runtime.keep_freed_memory()
     try:
         train.initialize()
         train.enable_compilation_cache()

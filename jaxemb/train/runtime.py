@@ -1,6 +1,8 @@
 """Settings of the process that programs turn on and libraries leave alone."""
 
+import ctypes
 import logging
+import sys
 
 import jax
 
@@ -22,3 +24,33 @@ def quiet_libraries() -> None:
     """Leaves out of standard error what arrives as an exception anyway."""
     for name in ("absl", "orbax", "asyncio", "jax"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+# Of glibc's malloc.h.
+_TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -2, -3, -8
+_RESERVE = 1 << 28
+
+
+def keep_freed_memory() -> bool:
+    """Lets the process reuse large blocks of memory instead of returning them.
+
+    XLA on CPU takes the temporary arrays of each step from `malloc`. glibc gives blocks
+    of a table's size back to the system and has the next step fault every page in anew:
+    a step that updates a table of 19,000 × 100 took 38 ms so, and 22 ms without. The
+    process's memory then stays at its peak.
+
+    Returns:
+      Whether this C library has the settings.
+    """
+    if not sys.platform.startswith("linux"):
+        return False
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is None:
+        return False
+    wanted = (
+        (_MMAP_THRESHOLD, 1 << 30),
+        (_TRIM_THRESHOLD, (1 << 31) - 1),
+        (_TOP_PAD, _RESERVE),
+        (_ARENA_MAX, 1),  # the heaps of further arenas are too small for such blocks
+    )
+    return all([mallopt(name, value) == 1 for name, value in wanted])
