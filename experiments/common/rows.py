@@ -1,7 +1,8 @@
-"""Rows of results from values over seeds or folds."""
+"""Rows of results from values over seeds or folds, and how they are printed."""
 
 from collections.abc import Sequence
 
+from jaxemb import terminal
 from jaxemb.eval import intervals
 from jaxemb.train import results
 
@@ -27,3 +28,21 @@ def summary_row(
         published=published,
         source=source,
     )
+
+
+def print_side_by_side(rows: Sequence[results.Row]) -> None:
+    """A line a metric, a column a system."""
+    names = list(dict.fromkeys(row.name for row in rows))
+    cells = {(row.metric, row.name): f"{row.measured:,.4g}" for row in rows}
+    metrics = dict.fromkeys(row.metric for row in rows)
+    terminal.print_table(
+        [{"": m, **{n: cells.get((m, n), "–") for n in names}} for m in metrics],
+        right=names,
+    )
+    print()
+
+
+def print_claims(claims: Sequence[results.Claim]) -> None:
+    """A line a claim: the verdict, the claim, the evidence."""
+    for claim in claims:
+        print(f"{claim.verdict}: {claim.claim}; {claim.evidence}")

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from etils import epath
 
-from experiments.common.rows import summary_row
+from experiments.common.rows import print_claims, print_side_by_side, summary_row
 from experiments.delta_embedding import data
 from experiments.delta_embedding.config import PAPER, Config, arm
 from jaxemb import nn, terminal, train
@@ -301,17 +301,8 @@ def print_tables(rows: Sequence[results.Row], claims: Sequence[results.Claim]) -
         shown = [_cells(row) for row in rows if row.metric == metric]
         terminal.print_table(shown, right=(metric, "95 % interval", "published"))
         print()
-    spearman = [row for row in rows if row.metric.startswith("Spearman")]
-    names = list(dict.fromkeys(row.name for row in spearman))
-    scores = {(row.metric, row.name): f"{row.measured:.4f}" for row in spearman}
-    lists = dict.fromkeys(row.metric for row in spearman)
-    terminal.print_table(
-        [{"": m, **{n: scores.get((m, n), "") for n in names}} for m in lists],
-        right=names,
-    )
-    print()
-    for claim in claims:
-        print(f"{claim.verdict}: {claim.claim}; {claim.evidence}")
+    print_side_by_side([row for row in rows if row.metric.startswith("Spearman")])
+    print_claims(claims)
 
 
 def _cells(row: results.Row) -> dict[str, str]:

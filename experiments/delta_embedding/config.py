@@ -119,7 +119,6 @@ def at_hand(vectors: str) -> str:
     return vectors
 
 
-RT_POLARITY = Config(preset="rt-polarity", arms=(*Config.arms, "prox-1e-4"))
 CONTROL = Config(preset="rt-polarity-50d", vectors=("glove-50d",))
 KMR = Config(
     preset="kmr",
@@ -161,7 +160,7 @@ OFFLINE = {"preset": "demo-offline", "task": "planted", "vectors": ("planted",)}
 PRESETS = {
     "rt-polarity": (
         "Table 1: Kim's CNN, ten folds; two hours on one core",
-        RT_POLARITY,
+        Config(preset="rt-polarity"),
     ),
     "rt-polarity-50d": ("the same on the complete GloVe 50-d; an hour", CONTROL),
     "kmr": ("Table 1: an LSTM on labelled phrases, five seeds; two hours", KMR),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from etils import epath
 
-from experiments.common.rows import summary_row
+from experiments.common.rows import print_claims, print_side_by_side, summary_row
 from experiments.static_embeddings import data, model
 from experiments.static_embeddings.config import SLUG, Config
 from jaxemb import storage, terminal, train
@@ -66,7 +66,8 @@ def run(config: Config) -> dict:
         rows=rows,
         claims=claims,
     )
-    _print(rows, claims)
+    print_side_by_side(rows)
+    print_claims(claims)
     return written
 
 
@@ -183,16 +184,3 @@ def _described(config: Config, text: data.Text) -> dict:
         "interval": "Student t over seeds, 95 %; the sampling of test pairs is not "
         "in it",
     }
-
-
-def _print(rows: Sequence[results.Row], claims: Sequence[results.Claim]) -> None:
-    names = list(dict.fromkeys(r.name for r in rows))
-    cells = {(r.metric, r.name): f"{r.measured:,.4g}" for r in rows}
-    metrics = dict.fromkeys(r.metric for r in rows)
-    terminal.print_table(
-        [{"": m, **{n: cells.get((m, n), "–") for n in names}} for m in metrics],
-        right=names,
-    )
-    print()
-    for claim in claims:
-        print(f"{claim.verdict}: {claim.claim}; {claim.evidence}")
