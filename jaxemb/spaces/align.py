@@ -1,0 +1,85 @@
+"""Linear maps that bring two word spaces together, from pairs of words.
+
+Rows are words and row i of `source` translates row i of `target`. A map multiplies rows
+from the right, `space @ map`, in float64.
+"""
+
+import dataclasses
+
+import numpy as np
+from jaxtyping import Float
+
+from jaxemb.errors import InputError
+from jaxemb.spaces import spectrum
+
+Pairs = Float[np.ndarray, "pairs _"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Maps:
+    """A map for each of two spaces, into one space."""
+
+    source: np.ndarray  # (dim of source, shared)
+    target: np.ndarray  # (dim of target, shared)
+
+
+def procrustes(source: Pairs, target: Pairs) -> Float[np.ndarray, "dim dim"]:
+    """The orthogonal W with the least `|source W - target|` (Schönemann 1966).
+
+    With `source^T target = P S Q^T` it is `W = P Q^T`.
+    """
+    _check(source, target)
+    left, _, right = np.linalg.svd(spectrum.gram(source, target))
+    return left @ right
+
+
+def orthogonal(source: Pairs, target: Pairs) -> Maps:
+    """Procrustes' rotation for the source; the target stays."""
+    return Maps(procrustes(source, target), np.eye(target.shape[1]))
+
+
+def advanced(
+    source: Pairs,
+    target: Pairs,
+    *,
+    whiten: bool = True,
+    reweight: float = 0.5,
+    dewhiten: bool = True,
+) -> Maps:
+    """VecMap's map in several steps (Artetxe et al. 2018).
+
+    1. whiten each side: `W1 = (X^T X)^(-1/2)`, over the pairs;
+    2. rotate: with `(X W1x)^T (Z W1z) = P S Q^T`, X by P and Z by Q;
+    3. multiply both sides by `S^reweight`;
+    4. undo the whitening in the rotated spaces: X by `P^T W1x^(-1) P`, Z likewise by Q.
+
+    Without the first step the others use the pairs as they are.
+
+    Args:
+      source: rows of the pairs' source words, normalised.
+      target: rows of their target words.
+      whiten: whether to take the first step.
+      reweight: power of the singular values; 0 leaves them out.
+      dewhiten: whether to take the last step; nothing without the first.
+    """
+    _check(source, target)
+    identities = [np.eye(side.shape[1]) for side in (source, target)]
+    grams = [spectrum.gram(side) for side in (source, target)]
+    whitening = [spectrum.power(g, -0.5) for g in grams] if whiten else identities
+    cross = whitening[0] @ spectrum.gram(source, target) @ whitening[1]
+    left, values, right = np.linalg.svd(cross, full_matrices=False)
+    maps = []
+    for gram, white, rotation in zip(grams, whitening, (left, right.T), strict=True):
+        matrix = white @ rotation * values[np.newaxis] ** reweight
+        if whiten and dewhiten:
+            matrix = matrix @ rotation.T @ spectrum.power(gram, 0.5) @ rotation
+        maps.append(matrix)
+    return Maps(*maps)
+
+
+def _check(source: Pairs, target: Pairs) -> None:
+    if not len(source) or len(source) != len(target):
+        raise InputError(
+            f"{len(source)} source and {len(target)} target words; expected as many "
+            "of each, at least one"
+        )

@@ -1,0 +1,66 @@
+"""Normalisations of a word space, one after the other as a list of steps names them.
+
+Rows are words. Every function returns float64 and leaves its argument alone; a row or
+column of zeros stays one.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from jaxemb.errors import InputError
+
+Space = Float[np.ndarray, "words dim"]
+
+
+def unit(space: Space) -> Space:
+    """Every row divided by its length."""
+    return _divided(space, axis=1)
+
+
+def center(space: Space) -> Space:
+    """The mean row subtracted from every row."""
+    space = np.asarray(space, np.float64)
+    return space - space.mean(axis=0, keepdims=True)
+
+
+def unitdim(space: Space) -> Space:
+    """Every column divided by its length over the vocabulary."""
+    return _divided(space, axis=0)
+
+
+def centeremb(space: Space) -> Space:
+    """From every row the mean of its own numbers subtracted."""
+    space = np.asarray(space, np.float64)
+    return space - space.mean(axis=1, keepdims=True)
+
+
+def standardize(space: Space) -> Space:
+    """Every column with mean 0 and variance 1 over the vocabulary, or all zeros."""
+    centred = center(space)
+    deviation = centred.std(axis=0, keepdims=True)
+    return np.divide(
+        centred, deviation, out=np.zeros_like(centred), where=deviation > 0
+    )
+
+
+STEPS = {"unit": unit, "center": center, "unitdim": unitdim, "centeremb": centeremb}
+
+
+def normalize(space: Space, steps: Sequence[str]) -> Space:
+    """The steps in their order; VecMap's preset is `("unit", "center", "unit")`."""
+    space = np.asarray(space, np.float64)
+    for step in steps:
+        if step not in STEPS:
+            raise InputError(
+                f"normalisation {step!r}: expected one of {', '.join(STEPS)}"
+            )
+        space = STEPS[step](space)
+    return space
+
+
+def _divided(space: Space, axis: int) -> Space:
+    space = np.asarray(space, np.float64)
+    length = np.linalg.norm(space, axis=axis, keepdims=True)
+    return np.divide(space, length, out=np.zeros_like(space), where=length > 0)

@@ -1,0 +1,227 @@
+"""Translations by cosine or CSLS between whole vocabularies, in constant memory.
+
+`CSLS(x, z) = 2 cos(x, z) - r_Z(x) - r_X(z)`, where r is the mean cosine of a word to
+its k nearest words on the other side (Conneau et al. 2018): words that are near to
+everything are pushed back. Scores exist for `_BATCH × _BLOCK` pairs at a time.
+"""
+
+import functools
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from jaxemb.errors import InputError
+
+_BATCH = 1024
+_BLOCK = 8192
+_GROUP = 64  # columns whose maximum is taken first
+
+Rows = Float[np.ndarray, "_ dim"]
+
+
+class Nearest(NamedTuple):
+    """The best rows of the other side for each query, best first."""
+
+    rows: Int[np.ndarray, "queries k"]
+    scores: Float[np.ndarray, "queries k"]
+
+
+def nearest(
+    queries: Rows,
+    rows: Rows,
+    k: int = 1,
+    *,
+    query_penalty: Float[np.ndarray, " queries"] | None = None,
+    row_penalty: Float[np.ndarray, " words"] | None = None,
+) -> Nearest:
+    """The `k` rows of highest `scale · q·z - penalty(q) - penalty(z)` for each query.
+
+    Rows are taken as they are: give unit rows for cosines. With no penalty the scale is
+    1 and the score the product; with penalties it is 2, as CSLS has it. Of equal scores
+    the first row comes first.
+
+    Args:
+      queries: one a row.
+      rows: to choose from.
+      k: how many; at most the number of rows.
+      query_penalty: r of each query, from `mean_of_nearest`.
+      row_penalty: r of each row.
+    """
+    if not 1 <= k <= len(rows):
+        raise InputError(f"k = {k}: expected 1 to {len(rows)}, the rows to choose from")
+    hubs = row_penalty is not None
+    best_rows = np.empty((len(queries), k), np.int64)
+    scores = np.empty((len(queries), k), np.float32)
+    table = jnp.asarray(rows, jnp.float32)
+    penalty = jnp.asarray(
+        np.zeros(len(rows)) if row_penalty is None else row_penalty, jnp.float32
+    )
+    block = min(_BLOCK, len(rows))
+    for chosen in _batches(len(queries)):
+        batch = jnp.asarray(queries[chosen], jnp.float32)
+        best = (
+            jnp.full((len(chosen), k), -1, jnp.int32),
+            jnp.full((len(chosen), k), -jnp.inf),
+        )
+        for start in range(0, len(rows), block):
+            best = _better(table, penalty, batch, best, start, block=block, hubs=hubs)
+        best_rows[chosen], scores[chosen] = (np.asarray(part) for part in best)
+    if query_penalty is not None:
+        scores -= np.asarray(query_penalty, np.float32)[:, np.newaxis]
+    return Nearest(best_rows, scores)
+
+
+def mean_of_nearest(
+    queries: Rows, rows: Rows, k: int = 10
+) -> Float[np.ndarray, " queries"]:
+    """CSLS's r: the mean product of each query with its `k` nearest rows."""
+    return nearest(queries, rows, min(k, len(rows))).scores.mean(axis=1)
+
+
+def csls(source: Rows, target: Rows, k: int = 1, *, neighbours: int = 10) -> Nearest:
+    """The `k` target rows of highest CSLS for each source row; rows of length 1."""
+    return nearest(
+        source,
+        target,
+        k,
+        query_penalty=mean_of_nearest(source, target, neighbours),
+        row_penalty=mean_of_nearest(target, source, neighbours),
+    )
+
+
+def ranks(
+    queries: Rows,
+    rows: Rows,
+    gold: Int[np.ndarray, " queries"],
+    *,
+    row_penalty: Float[np.ndarray, " words"] | None = None,
+) -> Int[np.ndarray, " queries"]:
+    """The rank, from 1, of one row among all for each query.
+
+    A row with the same score as the gold one stands before it where it comes first in
+    the table, so that a rank does not depend on how ties are sorted.
+
+    Args:
+      queries: one a row; may repeat.
+      rows: to rank.
+      gold: the row whose rank is asked for.
+      row_penalty: as in `nearest`.
+    """
+    if len(gold) and not 0 <= gold.min() <= gold.max() < len(rows):
+        raise InputError(f"a gold row outside the {len(rows)} rows")
+    table = jnp.asarray(rows, jnp.float32)
+    hubs = row_penalty is not None
+    penalty = jnp.asarray(
+        np.zeros(len(rows)) if row_penalty is None else row_penalty, jnp.float32
+    )
+    out = np.empty(len(queries), np.int64)
+    block = min(_BLOCK, len(rows))
+    for chosen in _batches(len(queries)):
+        batch = jnp.asarray(queries[chosen], jnp.float32)
+        wanted = jnp.asarray(gold[chosen], jnp.int32)
+        # The gold score comes from the same blocks, to be the same to the last bit.
+        scored = jnp.full(len(chosen), -jnp.inf)
+        for start in range(0, len(rows), block):
+            scored = _gold_score(
+                table, penalty, batch, wanted, scored, start, block=block, hubs=hubs
+            )
+        before = jnp.zeros(len(chosen), jnp.int32)
+        for start in range(0, len(rows), block):
+            before += _before(
+                table, penalty, batch, wanted, scored, start, block=block, hubs=hubs
+            )
+        out[chosen] = 1 + np.asarray(before)
+    return out
+
+
+def top_k(
+    scores: Float[Array, "batch words"], k: int
+) -> tuple[Float[Array, "batch {k}"], Int[Array, "batch {k}"]]:
+    """`jax.lax.top_k`, the same to the order of equals, faster over many columns.
+
+    The k largest numbers lie in the k groups of columns with the largest maxima, so
+    that only those groups are sorted.
+    """
+    batch, words = scores.shape
+    groups = words // _GROUP
+    if groups <= 2 * k:
+        values, columns = jax.lax.top_k(scores, k)
+        return values, columns
+    rest = scores[:, groups * _GROUP :]
+    grouped = scores[:, : groups * _GROUP].reshape(batch, groups, _GROUP)
+    _, chosen = jax.lax.top_k(jnp.max(grouped, axis=2), k)
+    # In the order of their columns, so that of equals the first stays first.
+    chosen = jnp.sort(chosen, axis=1)
+    some = jnp.take_along_axis(grouped, chosen[:, :, jnp.newaxis], axis=1)
+    offsets = jnp.arange(_GROUP, dtype=chosen.dtype)[jnp.newaxis, jnp.newaxis]
+    columns = (chosen[:, :, jnp.newaxis] * _GROUP + offsets).reshape(batch, -1)
+    last = jnp.arange(groups * _GROUP, words, dtype=chosen.dtype)[jnp.newaxis]
+    last = jnp.broadcast_to(last, rest.shape)
+    candidates = jnp.concatenate([some.reshape(batch, -1), rest], axis=1)
+    columns = jnp.concatenate([columns, last], axis=1)
+    values, places = jax.lax.top_k(candidates, k)
+    return values, jnp.take_along_axis(columns, places, axis=1)
+
+
+def _batches(count: int) -> Iterator[Int[np.ndarray, " batch"]]:
+    """Indices in batches of one size; the last repeats its last index to be as long."""
+    size = min(_BATCH, count)
+    for start in range(0, count, max(size, 1)):
+        yield np.minimum(np.arange(start, start + size), count - 1)
+
+
+def _scores(
+    table: Float[Array, "words dim"],
+    penalty: Float[Array, " words"],
+    queries: Float[Array, "batch dim"],
+    start: Int[Array, ""] | int,
+    block: int,
+    hubs: bool,
+) -> tuple[Float[Array, "batch block"], Int[Array, "1 block"]]:
+    """Scores of one block and its row numbers; -inf at rows of the block before."""
+    words, dim = table.shape
+    first = jnp.minimum(start, words - block)
+    rows = jax.lax.dynamic_slice(table, (first, 0), (block, dim))
+    pushed = jax.lax.dynamic_slice(penalty, (first,), (block,))
+    precision = jax.lax.Precision.HIGHEST  # an accelerator must not round to bfloat16
+    scores = jnp.dot(queries, rows.T, precision=precision)
+    if hubs:
+        scores = 2 * scores - pushed[jnp.newaxis]
+    numbers = (first + jnp.arange(block, dtype=jnp.int32))[jnp.newaxis]
+    return jnp.where(numbers < start, -jnp.inf, scores), numbers
+
+
+@functools.partial(jax.jit, static_argnames=("block", "hubs"))
+def _better(table, penalty, queries, best, start, *, block, hubs):
+    scores, numbers = _scores(table, penalty, queries, start, block, hubs)
+    k = best[0].shape[1]
+    if k == 1:  # two plain reductions are faster than a sort, or than argmax on a CPU
+        values = jnp.max(scores, axis=1, keepdims=True)
+        rows = jnp.where(scores == values, numbers, jnp.iinfo(jnp.int32).max)
+        rows = jnp.min(rows, axis=1, keepdims=True)
+        better = values > best[1]
+        return jnp.where(better, rows, best[0]), jnp.where(better, values, best[1])
+    values, places = top_k(scores, min(k, block))
+    rows = jnp.concatenate([best[0], numbers[0, places]], axis=1)
+    # The earlier of equals comes first, and so does the first row.
+    values, places = jax.lax.top_k(jnp.concatenate([best[1], values], axis=1), k)
+    return jnp.take_along_axis(rows, places, axis=1), values
+
+
+@functools.partial(jax.jit, static_argnames=("block", "hubs"))
+def _gold_score(table, penalty, queries, gold, scored, start, *, block, hubs):
+    scores, numbers = _scores(table, penalty, queries, start, block, hubs)
+    is_gold = (numbers == gold[:, jnp.newaxis]) & (numbers >= start)
+    return jnp.maximum(scored, jnp.max(jnp.where(is_gold, scores, -jnp.inf), axis=1))
+
+
+@functools.partial(jax.jit, static_argnames=("block", "hubs"))
+def _before(table, penalty, queries, gold, scored, start, *, block, hubs):
+    scores, numbers = _scores(table, penalty, queries, start, block, hubs)
+    scored, gold = scored[:, jnp.newaxis], gold[:, jnp.newaxis]
+    stands = (scores > scored) | ((scores == scored) & (numbers < gold))
+    return jnp.sum(stands & (numbers >= start), axis=1, dtype=jnp.int32)
