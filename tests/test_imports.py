@@ -16,7 +16,7 @@ ALLOWED = {
     "losses": {"numerics"},
     "nn": {"numerics", "losses"},
     "optim": {"numerics"},
-    "eval": {"data"},
+    "eval": {"data", "spaces"},
     "train": {"data", "optim"},
     "static": {"data", "losses", "numerics", "optim", "train"},
     "analysis": {"data", "eval", "nn", "optim", "losses", "spaces", "train"},
