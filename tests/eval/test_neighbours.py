@@ -42,12 +42,12 @@ def test_neighbours_are_gensims():
 
 
 def test_restricted_and_small_tables():
-    found = neighbours.nearest_neighbours(table(), ["w0", "w3"], 9, restrict=4)
+    found = neighbours.nearest_neighbours(table(), ["w0", "w3"], 9, first_rows=4)
     assert [len(ours) for ours in found] == [3, 3]
     assert {w for w, _ in found[0]} == {"w1", "w2", "w3"}
     vectors = table()
     vectors.matrix[1] = 0
-    found = neighbours.nearest_neighbours(vectors, ["w0"], 9, restrict=4)
+    found = neighbours.nearest_neighbours(vectors, ["w0"], 9, first_rows=4)
     assert {w for w, _ in found[0]} == {"w2", "w3"}
     with pytest.raises(InputError, match="'w1' is all zeros"):
         neighbours.nearest_neighbours(vectors, ["w1"])
