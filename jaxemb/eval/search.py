@@ -27,7 +27,7 @@ BLOCK = 4096  # rows at a time
 
 # Far more than a sum of a few hundred products is off by in float32, as a share of what
 # is summed; a quotient of such sums is off by more.
-_ERROR, _QUOTIENT_ERROR = 1e-5, 1e-4
+_ERROR, _QUOTIENT_ERROR = 2e-6, 2e-5
 
 
 class Table(NamedTuple):

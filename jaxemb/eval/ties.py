@@ -111,28 +111,29 @@ class _Questions:
     ):
         self.method, self.epsilon = method, epsilon
         self.normalise = normalise or method == "3cosmul"
-        terms = vectors.matrix[questions].astype(np.float64)  # questions 3 dim
-        lengths = np.linalg.norm(terms, axis=2)
+        rows = vectors.matrix[questions].astype(np.float64)  # questions 3 dim
+        lengths = np.linalg.norm(rows, axis=2)
         if self.normalise:
-            terms /= lengths[..., np.newaxis]
+            rows /= lengths[..., np.newaxis]
             lengths = np.ones_like(lengths)
-        self.a, self.b, self.c = (terms[:, i] for i in range(3))
+        a, b, c = self.terms = [rows[:, i] for i in range(3)]
         self.unit = lengths.sum(axis=1)[:, np.newaxis]
-        self.target = (self.b - self.a + self.c) / self.unit
+        self.target = (b - a + c) / self.unit
 
     def scores(
         self, rows: Float[np.ndarray, "rows dim"]
     ) -> Float[np.ndarray, "questions rows"]:
-        lengths = np.linalg.norm(rows, axis=1)
-        lengths = np.where(lengths > 0, lengths, 1.0)
-        if self.normalise or self.method == "3cosadd":
-            rows = rows / lengths[:, np.newaxis]
+        squares = np.einsum("rd,rd->r", rows, rows)
+        lengths = np.where(squares > 0, np.sqrt(squares), 1.0)
+        if self.method == "3cosmul":
+            near = ((1 + term @ rows.T / lengths) / 2 for term in self.terms)
+            near_a, near_b, near_c = (np.maximum(cosines, 0) for cosines in near)
+            return near_b * near_c / (near_a + self.epsilon)
+        products = self.target @ rows.T
         if self.method == "3cosadd":
-            return self.target @ rows.T
-        if self.method == "norm":
-            own = np.sum(rows**2, axis=1)[np.newaxis] / self.unit**2
-            squares = np.sum(self.target**2, axis=1, keepdims=True)
-            return 2 * (self.target @ rows.T) / self.unit - own - squares
-        near = ((1 + term @ rows.T) / 2 for term in (self.a, self.b, self.c))
-        near_a, near_b, near_c = (np.maximum(cosines, 0) for cosines in near)
-        return near_b * near_c / (near_a + self.epsilon)
+            return products / lengths
+        if self.normalise:
+            products, squares = products / lengths, np.ones_like(squares)
+        # The squared distance in squared units: |t - d|² = |t|² - 2 t·d + |d|².
+        length = np.einsum("qd,qd->q", self.target, self.target)[:, np.newaxis]
+        return 2 * products / self.unit - squares / self.unit**2 - length

@@ -77,6 +77,21 @@ def test_overlap_is_that_of_sets_of_neighbours():
     assert found.low < found.overlap < found.high
 
 
+def test_overlap_does_not_depend_on_the_order_of_rows():
+    first, second = table(), table(1)
+    first.matrix[20:] = first.matrix[:25]  # ties, also for the last place
+    order = np.random.default_rng(3).permutation(45)
+    moved = [
+        WordVectors(tuple(WORDS[i] for i in order), np.copy(t.matrix[order]))
+        for t in (first, second)
+    ]
+    found = [
+        neighbours.neighbour_overlap(*pair, 4, sample=30, resamples=20)
+        for pair in ((first, second), moved)
+    ]
+    assert found[0] == found[1]
+
+
 def test_overlap_of_a_turned_space_is_whole():
     first = table()
     turn = np.linalg.qr(np.random.default_rng(0).normal(size=(5, 5)))[0]
