@@ -8,7 +8,7 @@ import dataclasses
 import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import tyro
@@ -155,6 +155,15 @@ class Eval:
         ),
     ] = ()
     settings: Settings = Settings()
+    figure: Annotated[
+        str | None,
+        _arg(
+            "Draw the scores of similarity lists against the number of first rows that "
+            "are known.",
+            "FILE.svg",
+            hint="",
+        ),
+    ] = None
     json: Annotated[bool, _JSON] = False
 
     def run(self) -> None:
@@ -164,13 +173,40 @@ class Eval:
         if not self.vectors:
             raise InputError("eval: expected at least one VECTORS")
         self.settings.check()
+        drawn = self.figure is not None
+        if self.figure is not None and not self.figure.endswith(".svg"):
+            raise InputError(f"--figure is {self.figure}; expected a name in .svg")
         names = tuple(dict.fromkeys(self.vectors))
         found = sources.find_tests(self.sets, len(names))
-        tables = [sources.read_table(name, found, self.settings) for name in names]
+        if drawn and all(test.kind != "similarity" for test in found.tests):
+            raise InputError("--figure draws similarity lists; --sets has none")
+        tables = [
+            sources.read_table(name, found, self.settings, every_row=drawn)
+            for name in names
+        ]
         for line in found.absent:
             terminal.say(line)
         compared = {"neighbours": found.neighbours, "json": self.json}
         suite.run(names, tables, found.tests, self.settings, **compared)
+        if drawn:
+            self._draw(dict(zip(names, tables, strict=True)), found.tests)
+
+    def _draw(self, tables: Mapping[str, Any], tests: Sequence[Any]) -> None:
+        from jaxemb.analysis import figures, vocabulary
+
+        how = self.settings
+        curves = {}
+        for name, table in tables.items():
+            sizes = vocabulary.sizes_up_to(len(table))
+            for test in tests:
+                if test.kind == "similarity":
+                    label = f"{test.name}, {name}" if len(tables) > 1 else test.name
+                    curves[label] = vocabulary.similarity_by_size(
+                        table, test.pairs, sizes, case=how.case,
+                        resamples=how.resamples, seed=how.seed,
+                    )  # fmt: skip
+        figure = vocabulary.score_by_vocabulary(curves)
+        terminal.say(f"Wrote {figures.save(figure, self.figure)}.")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -413,6 +413,9 @@ def test_the_commands_of_the_readme_run(capsys, monkeypatch, tmp_path):
     lists = tmp_path / "data" / "wordsim"
     lists.mkdir()
     (lists / "EN-WS-353-ALL.txt").write_text("not never 9\ngood bad 5\nbad not 1\n")
+    questions = tmp_path / "data" / "analogies" / "questions-words.txt"
+    questions.parent.mkdir()
+    questions.write_text(": all\nnot never good bad\n")
     monkeypatch.chdir(tmp_path)
     for command in commands:
         assert output(capsys, *command), command

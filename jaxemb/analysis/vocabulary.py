@@ -24,6 +24,17 @@ class SizedScore(NamedTuple):
     score: similarity.Similarity
 
 
+def sizes_up_to(rows: int) -> list[int]:
+    """Numbers of rows for a logarithmic axis: …, 1000, 2000, 4000, 10000, … and all.
+
+    None is less than a hundredth of the table, which covers next to nothing of a list.
+    """
+    least, steps = max(2, rows // 100), []
+    for power in range(len(str(rows))):
+        steps += [step * 10**power for step in (1, 2, 4)]
+    return [*(size for size in steps if least <= size < rows), rows]
+
+
 def similarity_by_size(
     vectors: WordVectors,
     pairs: Sequence[WordPair],
@@ -73,11 +84,12 @@ def score_by_vocabulary(
         if not points:
             continue
         colour = figures.PALETTE[i % len(figures.PALETTE)]
+        marker = "os^D"[i // len(figures.PALETTE) % 4]
         rows = [p.rows for p in points]
         ends = [f"{p.score.covered}/{p.score.total}" for p in (points[0], points[-1])]
         axes.plot(
-            rows, [p.score.spearman for p in points], "o-", color=colour, lw=1.8,
-            markersize=3.5, label=f"{name} ({' to '.join(ends)} pairs)", zorder=3,
+            rows, [p.score.spearman for p in points], color=colour, lw=1.8, zorder=3,
+            marker=marker, markersize=3.5, label=f"{name} ({' to '.join(ends)} pairs)",
         )  # fmt: skip
         low, high = [p.score.low for p in points], [p.score.high for p in points]
         axes.fill_between(rows, low, high, color=colour, alpha=0.12, lw=0)

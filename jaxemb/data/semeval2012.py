@@ -78,8 +78,8 @@ def read_ratings(path: files.Location) -> dict[Pair, float]:
     for number, line in enumerate(files.read_lines(path), 1):
         if not line.strip() or line.startswith("#"):
             continue
-        score, _, rest = line.strip().partition(" ")
-        value, pair = _number(score), _pair(rest.strip())
+        score, *rest = line.split(maxsplit=1)
+        value, pair = _number(score), _pair("".join(rest).strip())
         if value is None or pair is None:
             problem = f'expected a number and "word:word", found {line[:60]!r}'
             raise InputError.at(str(path), number, problem)

@@ -9,6 +9,7 @@ with epy.lazy_api_imports(globals()):  # word similarity needs no jax
         classification,
         correlation,
         intervals,
+        kinds,
         lookup,
         neighbours,
         qvec,
@@ -18,6 +19,7 @@ with epy.lazy_api_imports(globals()):  # word similarity needs no jax
         similarity,
         sources,
         suite,
+        ties,
     )
     from jaxemb.eval.analogy import Analogies, analogies, cumulative
     from jaxemb.eval.categories import Purity, categorisation, k_means, purity
@@ -37,6 +39,7 @@ with epy.lazy_api_imports(globals()):  # word similarity needs no jax
         paired_t,
         t_interval,
         verdict,
+        wilson,
     )
     from jaxemb.eval.neighbours import (
         Overlap,
@@ -78,6 +81,7 @@ __all__ = [
     "cumulative",
     "intervals",
     "k_means",
+    "kinds",
     "lookup",
     "macro_f1",
     "nearest_neighbours",
@@ -97,6 +101,8 @@ __all__ = [
     "sources",
     "suite",
     "t_interval",
+    "ties",
     "verdict",
+    "wilson",
     "word_similarity",
 ]

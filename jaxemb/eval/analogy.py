@@ -1,14 +1,15 @@
 """Word analogies: `a` is to `b` as `c` is to which word?
 
-The answer is sought among all rows of the table, or its first `restrict`, but for those
-of the three words asked with. Every score has its coverage, an interval over questions,
-and what moves it: the method, the rows searched, the policy for missing words and case.
+The answer is sought among all rows of the table, or its first so many, but for those of
+the three words asked with. Where two words score the same, none is the answer; see
+`jaxemb.eval.ties`. Every score has its coverage, Wilson's interval over questions, and
+what moves it: the method, the rows searched, the policy for missing words and case.
 """
 
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -41,7 +42,7 @@ class Section:
 
     name: str
     accuracy: float
-    low: float  # percentile bootstrap interval of `accuracy`, over questions
+    low: float  # Wilson's interval of `accuracy`, over questions
     high: float
     correct: int
     scored: int  # questions that the accuracy is over
@@ -58,12 +59,17 @@ class Analogies:
     semantic: Section | None  # None where sections do not tell the two apart
     syntactic: Section | None
     method: str
+    epsilon: float | None  # of 3CosMul
     normalised: bool
-    restrict: int | None
+    tied: int  # covered questions that several words answer equally well: wrong
+    first_rows: int | None
     oov: str
     case: str
     recased: int  # words found only in another case than written
     zero_rows: int  # words whose row is all zeros; they count as missing
+    items: Float[np.ndarray, " questions"] = dataclasses.field(
+        compare=False, repr=False
+    )  # whatever the policy: 1 for a right answer, 0 for a wrong one, nan for no score
 
     @property
     def groups(self) -> tuple[Section, ...]:
@@ -73,10 +79,10 @@ class Analogies:
         return (*sections, *(total for total in totals if total is not None))
 
     def as_dict(self) -> dict[str, Any]:
-        """The fields, those of `whole` beside the others."""
+        """The fields but for `items`, those of `whole` beside the others."""
         fields = dataclasses.asdict(self)
         whole = fields.pop("whole")
-        del whole["name"]
+        del whole["name"], fields["items"]
         return {**whole, **fields}
 
     def cells(self) -> list[dict[str, str]]:
@@ -104,9 +110,18 @@ class Answers:
     rows: Int[np.ndarray, " questions"]  # -1 where there is no answer
     correct: Bool[np.ndarray, " questions"]
     covered: Bool[np.ndarray, " questions"]
+    tied: Bool[np.ndarray, " questions"]  # covered, but several words score the same
     one_direction: bool  # all rows point the same way: no word answers better
     recased: int
     zero_rows: int
+
+
+class _Asked(NamedTuple):
+    """Questions as a table knows them."""
+
+    found: lookup.Lookup
+    words: Int[np.ndarray, "questions 4"]  # places in `found`
+    covered: Bool[np.ndarray, " questions"]
 
 
 def answer(
@@ -115,7 +130,7 @@ def answer(
     *,
     method: Method = "3cosadd",
     normalise: bool = True,
-    restrict: int | None = None,
+    first_rows: int | None = None,
     case: Case = "fallback",
     epsilon: float = 1e-3,
 ) -> Answers:
@@ -130,48 +145,55 @@ def answer(
       method: see `Method`.
       normalise: whether rows have length one before offsets are taken; 3CosMul takes
         cosines in any case.
-      restrict: search, and know, only this many first rows.
+      first_rows: search, and know, only this many first rows.
       case: how words are looked up; see `Case`.
-      epsilon: of 3CosMul's denominator; gensim has 1e-6.
+      epsilon: of 3CosMul's denominator, more than 0; gensim has 1e-6.
     """
     if method not in get_args(Method):
         raise InputError(
             f"method is {method!r}; expected one of {', '.join(get_args(Method))}"
         )
-    table = lookup.first_rows(vectors, restrict)
-    found = lookup.look_up(table, (w for q in questions for w in q), case)
-    places = found.places
-    asked = np.array([[places[w] for w in q] for q in questions], int).reshape(-1, 4)
-    rows = found.rows[asked]  # questions 4
-    usable = (
-        found.usable & (table.norms[found.rows] > 0) if len(table) else found.usable
-    )
-    covered = np.all(usable[asked], axis=1)
+    if not 0 < epsilon < math.inf:
+        raise InputError(f"epsilon is {epsilon}; expected a number above 0")
+    table = lookup.first_rows(vectors, first_rows)
+    found, words, covered = _ask(table, questions, case)
+    rows = found.rows[words]  # questions 4
     answers = np.full(len(questions), -1, np.int64)
+    tied = np.zeros(len(questions), bool)
     one_direction = False
     if np.any(covered):
-        from jaxemb.eval import search  # jax, only where there is something to search
+        from jaxemb.eval import search, ties  # jax, only where something is searched
 
         on_device = search.to_device(table)
         one_direction = _one_direction(table)
     if np.any(covered) and not one_direction:
-        others = _variants(table, found, case)
-        answers[covered] = search.complete_analogies(
-            on_device,
-            rows[covered, :3],
-            others[asked[covered, :3]].reshape(np.count_nonzero(covered), -1),
-            method=method,
-            normalise=normalise,
-            epsilon=epsilon,
+        barred = _variants(table, found, case)[words[:, :3]].reshape(len(words), -1)
+        how: dict[str, Any] = {"method": method, "normalise": normalise}
+        how["epsilon"] = epsilon
+        best = search.complete_analogies(
+            on_device, rows[covered, :3], barred[covered], **how
         )
+        answers[covered] = best.rows
+        close = np.flatnonzero(covered)[best.close]
+        shared = ties.best_rows(table, rows[close, :3], barred[close], **how)
+        for question, same in zip(close.tolist(), shared, strict=True):
+            names = {_name(table.words[row], case) for row in same}
+            tied[question] = len(names) > 1
+            answers[question] = same[0] if len(names) == 1 else -1
     correct = covered & (answers == rows[:, 3])
     if case == "ignore":
         for i in np.flatnonzero(covered & (answers >= 0) & ~correct).tolist():
             word = table.words[int(answers[i])]
-            correct[i] = word.upper() == questions[i].d.upper()
-    zero = int(np.sum(found.zero))
-    counts = found.recased, zero
-    return Answers(answers, correct, covered, one_direction, *counts)
+            correct[i] = _name(word, case) == _name(questions[i].d, case)
+    return Answers(
+        rows=answers,
+        correct=correct,
+        covered=covered,
+        tied=tied,
+        one_direction=one_direction,
+        recased=found.recased,
+        zero_rows=int(np.sum(found.zero)),
+    )
 
 
 def analogies(
@@ -182,12 +204,10 @@ def analogies(
     others: Sequence[WordVectors] = (),
     method: Method = "3cosadd",
     normalise: bool = True,
-    restrict: int | None = None,
+    first_rows: int | None = None,
     case: Case = "fallback",
     epsilon: float = 1e-3,
-    resamples: int = 1000,
     level: float = 0.95,
-    seed: int = 0,
 ) -> Analogies:
     """Accuracy by section and in all; semantic and syntactic if sections tell them.
 
@@ -198,97 +218,45 @@ def analogies(
       others: the tables compared with, for `oov="common"`.
       method: see `Method`.
       normalise: as for `answer`.
-      restrict: as for `answer`.
+      first_rows: as for `answer`.
       case: how words are looked up; see `Case`.
       epsilon: as for `answer`.
-      resamples: of the bootstrap that gives the interval; 0 for none.
-      level: of the interval.
-      seed: of the resamples.
+      level: of the intervals.
 
     Returns:
       The scores; nan where no question is covered, or all rows point the same way.
     """
-    return analogies_with_items(
-        vectors,
-        sections,
-        oov=oov,
-        others=others,
-        method=method,
-        normalise=normalise,
-        restrict=restrict,
-        case=case,
-        epsilon=epsilon,
-        resamples=resamples,
-        level=level,
-        seed=seed,
-    )[0]
-
-
-def analogies_with_items(
-    vectors: WordVectors,
-    sections: Mapping[str, Sequence[Analogy]],
-    *,
-    oov: OOV = "skip",
-    others: Sequence[WordVectors] = (),
-    method: Method = "3cosadd",
-    normalise: bool = True,
-    restrict: int | None = None,
-    case: Case = "fallback",
-    epsilon: float = 1e-3,
-    **bootstrap: Any,
-) -> tuple[Analogies, Float[np.ndarray, " questions"]]:
-    """As `analogies`, with 1 for a right answer, 0 for a wrong one, nan for none."""
+    if oov not in get_args(OOV):
+        raise InputError(f"oov is {oov!r}; expected one of {', '.join(get_args(OOV))}")
     questions = [question for rows in sections.values() for question in rows]
     found = answer(
         vectors,
         questions,
         method=method,
         normalise=normalise,
-        restrict=restrict,
+        first_rows=first_rows,
         case=case,
         epsilon=epsilon,
     )
-    scored = scored_questions(
-        found, questions, oov=oov, case=case, restrict=restrict, others=others
-    )
-    scores = Analogies(
-        **_sections(sections, found, scored, bootstrap),
+    answered = found.covered & (not found.one_direction)
+    scored = answered
+    if oov == "wrong" and np.any(answered):  # else the policy alone decides the score
+        scored = np.ones(len(questions), bool)
+    for other in others if oov == "common" else ():
+        scored = scored & _ask(lookup.first_rows(other, first_rows), questions, case)[2]
+    return Analogies(
+        **_sections(sections, found, scored, level),
         method=method,
-        normalised=normalise,
-        restrict=restrict,
+        epsilon=epsilon if method == "3cosmul" else None,
+        normalised=normalise or method == "3cosmul",
+        tied=int(np.sum(found.tied)),
+        first_rows=first_rows,
         oov=oov,
         case=case,
         recased=found.recased,
         zero_rows=found.zero_rows,
+        items=np.where(answered, found.correct.astype(np.float64), np.nan),
     )
-    return scores, np.where(scored, found.correct.astype(np.float64), np.nan)
-
-
-def scored_questions(
-    found: Answers,
-    questions: Sequence[Analogy],
-    *,
-    oov: OOV = "skip",
-    case: Case = "fallback",
-    restrict: int | None = None,
-    others: Sequence[WordVectors] = (),
-) -> Bool[np.ndarray, " questions"]:
-    """The questions that a policy counts; see `OOV`."""
-    if oov not in get_args(OOV):
-        raise InputError(f"oov is {oov!r}; expected one of {', '.join(get_args(OOV))}")
-    if found.one_direction:
-        return np.zeros(len(questions), bool)
-    if oov == "wrong":
-        known = np.any(found.covered)  # else the policy alone would decide the score
-        return np.full(len(questions), known)
-    scored = found.covered
-    for other in others if oov == "common" else ():
-        table = lookup.first_rows(other, restrict)
-        words = lookup.look_up(table, (w for q in questions for w in q), case)
-        places, usable = words.places, words.usable
-        theirs = [all(usable[places[w]] for w in question) for question in questions]
-        scored = scored & np.array(theirs, bool)
-    return scored
 
 
 def cumulative(scores: Analogies) -> list[dict[str, float | str]]:
@@ -314,19 +282,18 @@ def _sections(
     sections: Mapping[str, Sequence[Analogy]],
     found: Answers,
     scored: Bool[np.ndarray, " questions"],
-    bootstrap: Mapping[str, Any],
+    level: float,
 ) -> dict[str, Any]:
     names = list(sections)
     of = np.repeat(np.arange(len(names)), [len(rows) for rows in sections.values()])
     syntactic = np.array([name.startswith(SYNTACTIC) for name in names], bool)
 
     def score(name: str, chosen: Bool[np.ndarray, " questions"]) -> Section:
-        hits = found.correct[chosen & scored].astype(np.float64)
-        interval = intervals.bootstrap(
-            lambda rows: hits[rows].mean(axis=-1), len(hits), **bootstrap
-        )
+        hits = found.correct[chosen & scored]
+        correct = int(np.sum(hits))
+        interval = intervals.wilson(correct, len(hits), level)
         covered = int(np.sum(found.covered[chosen]))
-        counts = int(hits.sum()), len(hits), covered, int(np.sum(chosen))
+        counts = correct, len(hits), covered, int(np.sum(chosen))
         return Section(name, interval.mean, interval.low, interval.high, *counts)
 
     both = bool(np.any(syntactic) and not np.all(syntactic))
@@ -336,6 +303,21 @@ def _sections(
         "semantic": score("semantic", ~syntactic[of]) if both else None,
         "syntactic": score("syntactic", syntactic[of]) if both else None,
     }
+
+
+def _ask(table: WordVectors, questions: Sequence[Analogy], case: Case) -> _Asked:
+    """Looks questions up; a row too short for float32 to measure has no direction."""
+    found = lookup.look_up(table, (w for q in questions for w in q), case)
+    places = found.places
+    words = np.array([[places[w] for w in q] for q in questions], int).reshape(-1, 4)
+    usable = found.usable
+    usable[usable] = table.norms[found.rows[usable]] > 0
+    return _Asked(found, words, np.all(usable[words], axis=1))
+
+
+def _name(word: str, case: Case) -> str:
+    """What two forms of one word have in common."""
+    return word.upper() if case == "ignore" else word
 
 
 def _variants(
@@ -349,6 +331,7 @@ def _variants(
         if (same := rows.get(word.upper())) is not None:
             same.append(row)
     most = max(1, *map(len, rows.values()))
+    most = 1 << (most - 1).bit_length()  # few widths, since a search compiles for each
     return np.array(
         [(rows[w.upper()] + [-1] * most)[:most] for w in found.words], np.int64
     )

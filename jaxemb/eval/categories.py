@@ -27,16 +27,19 @@ class Purity:
     """The score of one table; nan where there is none."""
 
     purity: float  # mean over seeds
-    low: float  # Student-t interval of the mean, over seeds
+    low: float  # Student-t interval of the mean, over seeds: the same words each time
     high: float
     best: float  # of the seed whose clusters are tightest
+    best_low: float  # Wilson's interval of `best`, over words
+    best_high: float
     largest: float  # what one cluster of everything would have
     seeds: int
     clusters: int  # one a class
+    scored: int  # words that the score is over
     covered: int  # words with a class that the table has, with a direction
     total: int  # words with a class
     geometry: str
-    restrict: int | None
+    first_rows: int | None
     case: str
     recased: int  # words found only in another case than written
     zero_rows: int  # words whose row is all zeros; they count as missing
@@ -44,14 +47,16 @@ class Purity:
 
     def cells(self) -> dict[str, str]:
         """The fields as the columns of a printed table."""
+        common = f" ({self.scored} common)" if self.scored < self.covered else ""
         return {
             "purity": f"{self.purity:.3f}",
             "95 % interval": intervals.bounds_text(self.low, self.high),
             "seeds": str(self.seeds),
             "best": f"{self.best:.3f}",
+            "its interval": intervals.bounds_text(self.best_low, self.best_high),
             "one cluster": f"{self.largest:.3f}",
             "clusters": str(self.clusters),
-            "covered": f"{self.covered}/{self.total}",
+            "covered": f"{self.covered}/{self.total}{common}",
             "k-means": self.geometry,
             "case": lookup.case_text(self.case, self.recased),
         }
@@ -84,7 +89,7 @@ def categorisation(
     *,
     others: Sequence[WordVectors] = (),
     geometry: Geometry = "spherical",
-    restrict: int | None = None,
+    first_rows: int | None = None,
     case: Case = "fallback",
     seeds: int = 10,
     level: float = 0.95,
@@ -97,7 +102,7 @@ def categorisation(
       features: words and their features, of which one is a word's class.
       others: count only words that these tables have too.
       geometry: see `Geometry`.
-      restrict: know only this many first rows.
+      first_rows: know only this many first rows.
       case: how words are looked up; see `Case`.
       seeds: how many times clusters are sought, each from another start.
       level: of the interval.
@@ -110,11 +115,11 @@ def categorisation(
     if seeds < 1:
         raise InputError(f"seeds is {seeds}; expected 1 or more")
     gold = classes_of(features)
-    table = lookup.first_rows(vectors, restrict)
+    table = lookup.first_rows(vectors, first_rows)
     found = lookup.look_up(table, gold, case)
     known = found.usable
     for other in others:
-        other = lookup.first_rows(other, restrict)
+        other = lookup.first_rows(other, first_rows)
         known = known & lookup.look_up(other, gold, case).usable
     names = [w for w, is_known in zip(found.words, known, strict=True) if is_known]
     _, labels = np.unique([gold[word] for word in names], return_inverse=True)
@@ -127,19 +132,24 @@ def categorisation(
         runs = [k_means(rows, classes, geometry=geometry, seed=s) for s in starts]
     scores = [purity(run.labels, labels) for run in runs]
     interval = intervals.t_interval(scores, level)
-    best = int(np.argmin([run.cost for run in runs])) if runs else -1
+    tightest = int(np.argmin([run.cost for run in runs])) if runs else -1
+    right = round(scores[tightest] * len(names)) if runs else 0
+    best = intervals.wilson(right, len(names) if runs else 0, level)
     return Purity(
         purity=interval.mean,
         low=interval.low,
         high=interval.high,
-        best=scores[best] if runs else math.nan,
+        best=best.mean,
+        best_low=best.low,
+        best_high=best.high,
         largest=float(np.max(np.bincount(labels)) / len(labels)) if runs else math.nan,
         seeds=seeds,
         clusters=classes,
-        covered=len(names),
+        scored=len(names) if runs else 0,
+        covered=int(np.sum(found.usable)),
         total=len(gold),
         geometry=geometry,
-        restrict=restrict,
+        first_rows=first_rows,
         case=case,
         recased=found.recased,
         zero_rows=int(np.sum(found.zero)),

@@ -1,7 +1,8 @@
 """Intervals of a score and of a difference, and the verdict that they support.
 
-Two kinds: Student's t over seeds or folds (few values, assumed independent), and the
-percentile bootstrap over test items (many values, nothing assumed of their shape).
+Three kinds: Student's t over seeds or folds (few values, assumed independent), the
+percentile bootstrap over test items (many values, nothing assumed of their shape), and
+Wilson's for the share of items that are right, which says something at 0 and at 1 too.
 """
 
 import dataclasses
@@ -78,6 +79,24 @@ def paired_t(
             f"paired values must be as many: {len(first)} against {len(second)}"
         )
     return t_interval(np.subtract(first, second, dtype=np.float64), level)
+
+
+def wilson(hits: int, n: int, level: float = 0.95) -> Interval:
+    """Wilson's score interval of the proportion `hits / n`; nan where `n` is 0.
+
+    Unlike a bootstrap it has a width where no item is right, or every one.
+    """
+    if not 0 <= hits <= n:
+        raise ValueError(f"hits is {hits}; expected 0 to {n}")
+    if n == 0:
+        return Interval(math.nan, math.nan, math.nan)
+    share = hits / n
+    square = float(special.ndtri((1 + level) / 2)) ** 2
+    middle = (share + square / (2 * n)) / (1 + square / n)
+    spread = math.sqrt(square * (share * (1 - share) / n + square / (4 * n * n)))
+    half = spread / (1 + square / n)
+    low = 0.0 if hits == 0 else middle - half
+    return Interval(share, low, 1.0 if hits == n else middle + half)
 
 
 def bootstrap(

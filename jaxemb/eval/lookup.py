@@ -62,6 +62,21 @@ def look_up(vectors: WordVectors, words: Iterable[str], case: Case) -> Lookup:
     return Lookup(names, forms, rows, zero, recased)
 
 
+def check_finite(vectors: WordVectors) -> None:
+    """Checks every row of a table, for what is computed from all of them.
+
+    Raises:
+      InputError: naming the first word whose row is not finite.
+    """
+    finite = np.isfinite(vectors.norms)
+    if not np.all(finite):
+        bad = vectors.words[int(np.flatnonzero(~finite)[0])]
+        raise InputError(
+            f"the vector of {bad!r} is not finite, or too long for float32; expected "
+            "numbers"
+        )
+
+
 def forms_looked_up(words: Collection[str], case: Case = "fallback") -> set[str]:
     """Every form that a test may look up, to read only these rows of a large file.
 
@@ -85,7 +100,7 @@ def first_rows(vectors: WordVectors, count: int | None) -> WordVectors:
     if count is None:
         return vectors
     if count < 1:
-        raise InputError(f"restrict is {count}; expected 1 or more rows")
+        raise InputError(f"first_rows is {count}; expected 1 or more rows")
     if count >= len(vectors):
         return vectors
     return WordVectors(vectors.words[:count], vectors.matrix[:count], unique=True)

@@ -24,7 +24,7 @@ class Overlap:
     common: int  # words of both tables, with a direction in each: the neighbours
     first: int  # words of the first table
     second: int
-    restrict: int | None
+    first_rows: int | None
     case: str = "exact"
 
     def cells(self) -> dict[str, str]:
@@ -44,7 +44,7 @@ def nearest_neighbours(
     words: Sequence[str],
     k: int = 10,
     *,
-    restrict: int | None = None,
+    first_rows: int | None = None,
 ) -> list[list[tuple[str, float]]]:
     """The `k` words of highest cosine to each word, itself left out.
 
@@ -52,7 +52,7 @@ def nearest_neighbours(
       vectors: the table.
       words: as the table writes them.
       k: how many, 1 or more.
-      restrict: search, and know, only this many first rows.
+      first_rows: search, and know, only this many first rows.
 
     Returns:
       Words and cosines for each word, nearest first; fewer where the table is small.
@@ -60,7 +60,7 @@ def nearest_neighbours(
     Raises:
       InputError: for a word that the table lacks, or whose row is all zeros.
     """
-    table = lookup.first_rows(vectors, restrict)
+    table = lookup.first_rows(vectors, first_rows)
     for word in words:
         if not np.any(table[word]):
             raise InputError(
@@ -89,7 +89,7 @@ def neighbour_overlap(
     k: int = 10,
     *,
     sample: int | None = None,
-    restrict: int | None = None,
+    first_rows: int | None = None,
     resamples: int = 1000,
     level: float = 0.95,
     seed: int = 0,
@@ -105,19 +105,21 @@ def neighbour_overlap(
       k: how many neighbours.
       sample: compare the neighbours of only so many words, drawn without repetition;
         the neighbours themselves still come from all common words.
-      restrict: know only this many first rows of each table.
+      first_rows: know only this many first rows of each table.
       resamples: of the bootstrap that gives the interval; 0 for none.
       level: of the interval.
       seed: of the sample and of the resamples.
     """
     if k < 1:
         raise InputError(f"k is {k}; expected 1 or more")
-    tables = [lookup.first_rows(table, restrict) for table in (first, second)]
-    common = [
-        word
-        for word, norm in zip(tables[0].words, tables[0].norms, strict=True)
-        if norm > 0 and word in tables[1] and np.any(tables[1][word])
+    tables = [lookup.first_rows(table, first_rows) for table in (first, second)]
+    known = [
+        {word for word, norm in zip(t.words, t.norms, strict=True) if norm > 0}
+        for t in tables
     ]
+    common = sorted(
+        known[0] & known[1]
+    )  # ties, and the sample, whatever the rows' order
     queries = np.arange(len(common))
     if sample is not None and sample < len(common):
         queries = np.random.default_rng(seed).choice(len(common), sample, replace=False)
@@ -146,5 +148,5 @@ def neighbour_overlap(
         common=len(common),
         first=len(tables[0]),
         second=len(tables[1]),
-        restrict=restrict,
+        first_rows=first_rows,
     )

@@ -2,8 +2,9 @@
 
 QVEC (Tsvetkov et al. 2015) adds up, over dimensions, the highest Pearson correlation
 with any feature; the mean over dimensions compares tables of different width. QVEC-CCA
-(2016) is the first canonical correlation of the two matrices, whose rows are brought to
-length one first, as the authors' program does. The vocabulary is what both sides have.
+(2016) is the mean of all canonical correlations of the two matrices, whose rows are
+brought to length one first: what the authors' program prints, where their paper has the
+first correlation alone. The vocabulary is what both sides have.
 
 Intervals are Student's t over a jackknife that leaves out a group of words at a time: a
 bootstrap repeats words, which raises maxima and canonical correlations by itself.
@@ -29,44 +30,56 @@ from jaxemb.eval.lookup import Case
 class Qvec:
     """The scores of one table; nan where there is none."""
 
-    total: float  # sum over dimensions of the highest correlation
+    sum: float  # over dimensions, of the highest correlation
     mean: float  # the same, a dimension
     low: float  # jackknife interval of `mean`, over words
     high: float
-    cca: float  # first canonical correlation
-    cca_low: float
+    cca: float  # mean of all canonical correlations
+    cca_low: float  # jackknife interval of `cca`, over words
     cca_high: float
-    cca_mean: float  # of all canonical correlations
-    covered: int  # words that both sides have
-    words: int  # of the features
+    cca_first: float  # the first canonical correlation
+    scored: int  # words that the scores are over
+    covered: int  # words of the features that the table has
+    total: int  # words of the features
     dim: int
     constant: int  # dimensions with one value for all words; they add 0
-    restrict: int | None
+    first_rows: int | None
     case: str
     recased: int  # words found only in another case than written
+    zero_rows: int  # words whose row is all zeros; they count like any other
 
     def cells(self) -> dict[str, str]:
         """The fields as the columns of a printed table."""
         constant = f" ({self.constant} constant)" if self.constant else ""
+        common = f" ({self.scored} common)" if self.scored < self.covered else ""
         return {
-            "qvec": f"{self.total:.3f}",
+            "qvec": f"{self.sum:.3f}",
             "mean": f"{self.mean:.4f}",
             "95 % interval": intervals.bounds_text(self.low, self.high),
             "cca": f"{self.cca:.4f}",
             "its interval": intervals.bounds_text(self.cca_low, self.cca_high),
-            "mean cca": f"{self.cca_mean:.4f}",
-            "covered": f"{self.covered}/{self.words}",
+            "first": f"{self.cca_first:.4f}",
+            "covered": f"{self.covered}/{self.total}{common}",
             "dimensions": f"{self.dim}{constant}",
             "case": lookup.case_text(self.case, self.recased),
         }
 
 
+class QvecDifference(NamedTuple):
+    """The scores of a first table less those of a second, on the words both have."""
+
+    mean: Interval
+    cca: Interval
+    common: int  # words
+    total: int
+
+
 class Aligned(NamedTuple):
-    """Rows of the table and of the features, of the words that both have."""
+    """Rows of the table and of the features, of the words that all sides have."""
 
     rows: Float[np.ndarray, "words dim"]
     features: Float[np.ndarray, "words features"]
-    recased: int
+    found: lookup.Lookup  # words of the features in the table, whatever others have
 
 
 def qvec(
@@ -74,7 +87,7 @@ def qvec(
     features: WordFeatures,
     *,
     others: Sequence[WordVectors] = (),
-    restrict: int | None = None,
+    first_rows: int | None = None,
     case: Case = "fallback",
     groups: int = 20,
     level: float = 0.95,
@@ -86,7 +99,7 @@ def qvec(
       vectors: the table under test.
       features: words and their linguistic features.
       others: count only words that these tables have too.
-      restrict: know only this many first rows.
+      first_rows: know only this many first rows.
       case: how words are looked up; see `Case`.
       groups: of the jackknife that gives the intervals; 0 for none.
       level: of the intervals.
@@ -97,34 +110,34 @@ def qvec(
       need more words than dimensions and features together: with fewer they are 1,
       whatever the table.
     """
-    x, y, recased = align(vectors, features, others, restrict, case)
+    x, y, found = align(vectors, features, others, first_rows, case)
     best = _best_correlations(x, y)
     canonical = canonical_correlations(_unit(x), _unit(y))
-    first = float(canonical[0]) if canonical.size else math.nan
     parts = _groups(len(x), groups, seed)
 
     def without(score, x, y):
         return [score(x[kept], y[kept]) for kept in parts]
 
-    mean = float(np.mean(best)) if best.size else math.nan
-    aligned = _jackknife(mean, without(_mean_best, x, y), level)
-    joined = _jackknife(first, without(_first, _unit(x), _unit(y)), level)
+    aligned = _jackknife(_mean(best), without(_qvec, x, y), level)
+    joined = _jackknife(_mean(canonical), without(_cca, _unit(x), _unit(y)), level)
     return Qvec(
-        total=float(np.sum(best)) if best.size else math.nan,
+        sum=float(np.sum(best)) if best.size else math.nan,
         mean=aligned.mean,
         low=aligned.low,
         high=aligned.high,
         cca=joined.mean,
         cca_low=joined.low,
         cca_high=joined.high,
-        cca_mean=float(np.mean(canonical)) if canonical.size else math.nan,
-        covered=len(x),
-        words=len(features.words),
+        cca_first=float(canonical[0]) if canonical.size else math.nan,
+        scored=len(x),
+        covered=int(np.sum(found.rows >= 0)),
+        total=len(features.words),
         dim=vectors.dim,
         constant=int(np.sum(np.ptp(x, axis=0) == 0)) if len(x) else vectors.dim,
-        restrict=restrict,
+        first_rows=first_rows,
         case=case,
-        recased=recased,
+        recased=found.recased,
+        zero_rows=int(np.sum(found.zero)),
     )
 
 
@@ -133,23 +146,23 @@ def compare_qvec(
     second: WordVectors,
     features: WordFeatures,
     *,
-    restrict: int | None = None,
+    first_rows: int | None = None,
     case: Case = "fallback",
     groups: int = 20,
     level: float = 0.95,
     seed: int = 0,
-) -> tuple[Interval, Interval]:
+) -> QvecDifference:
     """QVEC's mean and QVEC-CCA of `first` less those of `second`, with intervals.
 
     On the words that both tables have; arguments as for `qvec`.
     """
-    x, y, _ = align(first, features, (second,), restrict, case)
-    other, _, _ = align(second, features, (first,), restrict, case)
+    x, y, _ = align(first, features, (second,), first_rows, case)
+    other, _, _ = align(second, features, (first,), first_rows, case)
     parts = _groups(len(x), groups, seed)
     differences = []
     for score, sides in (
-        (_mean_best, (x, other, y)),
-        (_first, (_unit(x), _unit(other), _unit(y))),
+        (_qvec, (x, other, y)),
+        (_cca, (_unit(x), _unit(other), _unit(y))),
     ):
 
         def less(kept, score=score, sides=sides) -> float:
@@ -158,32 +171,32 @@ def compare_qvec(
 
         left_out = [less(kept) for kept in parts]
         differences.append(_jackknife(less(np.arange(len(x))), left_out, level))
-    return differences[0], differences[1]
+    return QvecDifference(*differences, len(x), len(features.words))
 
 
 def align(
     vectors: WordVectors,
     features: WordFeatures,
     others: Sequence[WordVectors] = (),
-    restrict: int | None = None,
+    first_rows: int | None = None,
     case: Case = "fallback",
 ) -> Aligned:
     """The rows of both sides for the words that all have, in alphabetical order.
 
     A row of zeros is a row like any other here: correlations are over words.
     """
-    table = lookup.first_rows(vectors, restrict)
+    table = lookup.first_rows(vectors, first_rows)
     found = lookup.look_up(table, features.words, case)
     known = found.rows >= 0
     for other in others:
-        other = lookup.first_rows(other, restrict)
+        other = lookup.first_rows(other, first_rows)
         known = known & (lookup.look_up(other, features.words, case).rows >= 0)
     place = {word: i for i, word in enumerate(features.words)}
     order = [
         place[w] for w, is_known in zip(found.words, known, strict=True) if is_known
     ]
     rows = table.matrix[found.rows[known]].astype(np.float64)
-    return Aligned(rows, features.matrix[order], found.recased)
+    return Aligned(rows, features.matrix[order], found)
 
 
 def canonical_correlations(
@@ -234,14 +247,16 @@ def _best_correlations(
     return np.max(units[0].T @ units[1], axis=1)
 
 
-def _mean_best(x, y) -> float:
-    best = _best_correlations(x, y)
-    return float(np.mean(best)) if best.size else math.nan
+def _qvec(x, y) -> float:
+    return _mean(_best_correlations(x, y))
 
 
-def _first(x, y) -> float:
-    canonical = canonical_correlations(x, y)
-    return float(canonical[0]) if canonical.size else math.nan
+def _cca(x, y) -> float:
+    return _mean(canonical_correlations(x, y))
+
+
+def _mean(values: Float[np.ndarray, " values"]) -> float:
+    return float(np.mean(values)) if values.size else math.nan
 
 
 def _unit(rows: Float[np.ndarray, "words dim"]) -> Float[np.ndarray, "words dim"]:

@@ -3,6 +3,10 @@
 Every batch has the same shape, so that a search compiles once, and no more than
 `batch × block` scores exist at a time: 400,000 rows of 300 numbers need little more
 memory than the table itself.
+
+Scores are float32 sums, whose last digits the order of rows, the shape of a batch and
+the device may move. A question whose two best scores are no farther apart than that is
+called close; `jaxemb.eval.ties` decides it.
 """
 
 import functools
@@ -12,15 +16,18 @@ from typing import Any, Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from jaxemb.data.vectors import WordVectors
-from jaxemb.errors import InputError
+from jaxemb.eval import lookup
+from jaxemb.eval.analogy import Method
 
 BATCH = 256  # queries at a time
 BLOCK = 4096  # rows at a time
 
-Method = Literal["3cosadd", "3cosmul", "norm"]
+# Far more than a sum of a few hundred products is off by in float32, as a share of what
+# is summed; a quotient of such sums is off by more.
+_ERROR, _QUOTIENT_ERROR = 2e-6, 2e-5
 
 
 class Table(NamedTuple):
@@ -30,19 +37,21 @@ class Table(NamedTuple):
     inverse_norms: Float[Array, " vocab"]  # 0 for a row of zeros
 
 
+class Completions(NamedTuple):
+    """The row that completes each analogy."""
+
+    rows: Int[np.ndarray, " questions"]  # -1 where every row is excluded
+    close: Bool[np.ndarray, " questions"]  # another row may score as high, or higher
+
+
 def to_device(vectors: WordVectors) -> Table:
     """Puts a table on the device.
 
     Raises:
       InputError: naming the first word whose row is not finite.
     """
+    lookup.check_finite(vectors)
     norms = vectors.norms
-    if not np.all(np.isfinite(norms)):
-        bad = vectors.words[int(np.flatnonzero(~np.isfinite(norms))[0])]
-        raise InputError(
-            f"the vector of {bad!r} is not finite, or too long for float32; expected "
-            "numbers"
-        )
     inverse = np.divide(1, norms, out=np.zeros_like(norms), where=norms > 0)
     # Not `jnp.asarray`, which needs twice the memory for a moment.
     return Table(jax.device_put(vectors.matrix), jax.device_put(inverse))
@@ -62,8 +71,8 @@ def complete_analogies(
     method: Method = "3cosadd",
     normalise: bool = True,
     epsilon: float = 1e-3,
-) -> Int[np.ndarray, " questions"]:
-    """The row that completes `a : b :: c : ?`; the first of those with equal scores.
+) -> Completions:
+    """The row that completes `a : b :: c : ?`, and whether another comes near it.
 
     Args:
       table: the rows to choose from.
@@ -72,18 +81,19 @@ def complete_analogies(
       method: see `jaxemb.eval.analogy.Method`.
       normalise: whether rows have length one before offsets are taken.
       epsilon: of 3CosMul's denominator.
-
-    Returns:
-      Rows; -1 where every row with a direction is excluded.
     """
     answers = np.full(len(questions), -1, np.int64)
-    settings: dict[str, Any] = {"normalise": normalise, "epsilon": epsilon}
+    close = np.zeros(len(questions), bool)
+    how: dict[str, Any] = {"method": method, "normalise": normalise}
     for rows in batches(len(questions), BATCH):
-        found, _ = _search(
-            table, questions[rows], excluded[rows], k=1, method=method, **settings
+        asked = questions[rows]
+        found, scores = _search(
+            table, asked, excluded[rows], k=2, epsilon=epsilon, **how
         )
         answers[rows] = found[:, 0]
-    return answers
+        best = np.where(found[:, 0] >= 0, scores[:, 0], 0)
+        close[rows] = best - scores[:, 1] <= _error(table, asked, best, **how)
+    return Completions(answers, close)
 
 
 def nearest_rows(
@@ -125,7 +135,28 @@ def _search(
     return np.where(scores == -np.inf, -1, rows), scores
 
 
-@functools.partial(jax.jit, static_argnames=("block", "method", "normalise", "epsilon"))
+def _error(
+    table: Table,
+    questions: Int[np.ndarray, "batch 3"],
+    best: Float[np.ndarray, " batch"],
+    *,
+    method: Method,
+    normalise: bool,
+) -> Float[np.ndarray, " batch"]:
+    """How far apart two scores may be that are the same but for rounding."""
+    if method == "3cosmul":
+        return _QUOTIENT_ERROR * np.abs(best)
+    lengths = np.ones(questions.shape)
+    if not normalise:
+        inverse = np.asarray(table.inverse_norms[questions], np.float64)
+        lengths = 1 / np.where(inverse > 0, inverse, np.inf)
+    summed = lengths.sum(axis=1)
+    if method == "norm":
+        summed = summed**2 + np.abs(best)
+    return _ERROR * summed
+
+
+@functools.partial(jax.jit, static_argnames=("block", "method", "normalise"))
 def _better(
     table: Table,
     queries: Int[Array, "batch terms"],
@@ -136,7 +167,7 @@ def _better(
     block: int,
     method: Method | Literal["cosine"],
     normalise: bool = True,
-    epsilon: float = 0.0,
+    epsilon: Float[Array, ""] | float = 0.0,
 ) -> tuple[Int[Array, "batch k"], Float[Array, "batch k"]]:
     """The best rows so far and those of one block, whichever are better."""
     vocab, dim = table.matrix.shape
@@ -167,7 +198,7 @@ def _scores(
     rows: Float[Array, "block dim"],
     inverse: Float[Array, "1 block"],
     method: Method | Literal["cosine"],
-    epsilon: float,
+    epsilon: Float[Array, ""] | float,
 ) -> Float[Array, "batch block"]:
     if method == "cosine":
         return _product(terms[:, 0], rows) * inverse
@@ -177,8 +208,9 @@ def _scores(
     if method == "norm":  # argmin |t - d|² is argmax t·d - |d|²/2
         half = jnp.sum(rows**2, axis=1)[jnp.newaxis] / 2
         return _product(b - a + c, rows) - half
+    # A rounded cosine may be less than -1, and the denominator then no longer positive.
     near_a, near_b, near_c = (
-        (1 + _product(term, rows) * inverse) / 2 for term in (a, b, c)
+        jnp.maximum((1 + _product(term, rows) * inverse) / 2, 0) for term in (a, b, c)
     )
     return near_b * near_c / (near_a + epsilon)
 
@@ -191,12 +223,17 @@ def _product(
 
 
 def _top(scores: Array, offsets: Array, k: int) -> tuple[Array, Array]:
-    if k == 1:  # two plain reductions are faster than a sort, or than argmax on a CPU
+    if k > 2:
+        values, places = jax.lax.top_k(scores, min(k, scores.shape[1]))
+        return places.astype(jnp.int32), values
+    best = []  # a few plain reductions are faster than a sort, or than argmax on a CPU
+    for _ in range(k):
         value = jnp.max(scores, axis=1, keepdims=True)
         place = jnp.where(scores == value, offsets, scores.shape[1])
-        return jnp.min(place, axis=1, keepdims=True), value
-    values, places = jax.lax.top_k(scores, min(k, scores.shape[1]))
-    return places.astype(jnp.int32), values
+        best.append((jnp.min(place, axis=1, keepdims=True), value))
+        scores = jnp.where(offsets == best[-1][0], -jnp.inf, scores)
+    places, values = (jnp.concatenate(side, axis=1) for side in zip(*best, strict=True))
+    return places, values
 
 
 def _merge(

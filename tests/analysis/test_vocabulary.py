@@ -33,6 +33,15 @@ def test_scores_are_those_of_the_first_rows():
     assert covered == sorted(covered) and covered[-1] == 20
 
 
+def test_sizes_are_spread_over_a_logarithmic_axis():
+    assert vocabulary.sizes_up_to(1) == [1]
+    assert vocabulary.sizes_up_to(12) == [2, 4, 10, 12]
+    assert vocabulary.sizes_up_to(114_642) == [
+        *(2000, 4000, 10_000, 20_000, 40_000, 100_000, 114_642)
+    ]
+    assert vocabulary.sizes_up_to(400_000)[-2:] == [200_000, 400_000]
+
+
 def test_the_figure_has_a_line_a_set_and_the_published_figure():
     vectors, pairs = made()
     points = vocabulary.similarity_by_size(vectors, pairs, [1, 6, 9, 12], resamples=20)

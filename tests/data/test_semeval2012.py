@@ -3,7 +3,7 @@ import pytest
 from jaxemb.data import semeval2012, sources
 from jaxemb.errors import InputError
 
-RATINGS = '# made\n 47.1 "a:b"\n-3.0 "c:d"\n  0.0 "e:f"\n  0.0 "g:h"\n'
+RATINGS = '# made\n 47.1 "a:b"\n-3.0\t"c:d"\n  0.0 "e:f"\n  0.0 "g:h"\n'
 CHOICES = (
     "# pair1\tpair2\n"
     '"a:b"\t"c:d"\t"e:f"\t"g:h"\t"c:d"\t"a:b"\t"Y is X"\n'

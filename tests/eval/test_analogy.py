@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from jaxemb.data import analogies as reader
 from jaxemb.data import sources
@@ -116,9 +117,9 @@ def test_3cosmul_is_gensims():
 
 @pytest.mark.parametrize("insensitive", [True, False])
 @pytest.mark.parametrize("dummy", [True, False])
-@pytest.mark.parametrize("restrict", [300_000, 24])
+@pytest.mark.parametrize("first_rows", [300_000, 24])
 def test_answers_are_gensims_question_by_question(
-    tmp_path, insensitive, dummy, restrict
+    tmp_path, insensitive, dummy, first_rows
 ):
     vectors = table()
     asked = [*WORDS, "ROME", "KING", "queen", "absent"]
@@ -135,16 +136,20 @@ def test_answers_are_gensims_question_by_question(
         sections["capitals"].append(Analogy(a, b, c, d))
     path = write(tmp_path / "questions.txt", sections)
     score, theirs = vectors.to_gensim().evaluate_word_analogies(
-        path, restrict_vocab=restrict, case_insensitive=insensitive, dummy4unknown=dummy
+        path,
+        restrict_vocab=first_rows,
+        case_insensitive=insensitive,
+        dummy4unknown=dummy,
     )
-    found, items = analogy.analogies_with_items(
+    found = analogy.analogies(
         vectors,
         reader.read_analogies(path),
         oov="wrong" if dummy else "skip",
         case="ignore" if insensitive else "exact",
-        restrict=restrict,
+        first_rows=first_rows,
     )
     assert found.whole.accuracy == pytest.approx(score) and score > 0
+    items = np.where(np.isnan(found.items) & dummy, 0.0, found.items)
     place = 0
     for section, counted in zip(found.sections, theirs[:-1], strict=True):
         assert section.name == counted["section"]
@@ -170,22 +175,24 @@ def test_a_planted_offset_is_found(seed):
         Analogy(f"a{i}", f"b{i}", f"a{j}", f"b{j}")
         for i in range(10) for j in range(10) if i != j
     ]  # fmt: skip
-    found = analogy.analogies(
-        vectors, {"x": questions}, method="norm", normalise=False, resamples=0
-    )
+    found = analogy.analogies(vectors, {"x": questions}, method="norm", normalise=False)
     assert found.whole.accuracy == 1.0 and found.whole.covered == 90
 
 
 def test_sections_totals_and_running_totals():
     vectors, sections = table(), made_sections([*WORDS, "absent"])
-    found, items = analogy.analogies_with_items(vectors, sections, resamples=50)
+    found = analogy.analogies(vectors, sections)
     assert found.semantic is not None and found.syntactic is not None
     assert [g.name for g in found.groups][-3:] == ["semantic", "syntactic", "total"]
+    items = found.items
     by_section = items.reshape(3, 30)
     for section, hits in zip(found.sections, by_section, strict=True):
         assert section.accuracy == pytest.approx(np.nanmean(hits))
         assert (section.covered, section.total) == (np.sum(~np.isnan(hits)), 30)
-        assert section.low <= section.accuracy <= section.high
+        test = stats.binomtest(int(np.nansum(hits)), section.scored)
+        expected = test.proportion_ci(method="wilson")
+        bounds = section.low, section.high
+        assert bounds == pytest.approx((expected.low, expected.high), abs=1e-12)
     assert found.syntactic.accuracy == pytest.approx(np.nanmean(by_section[1:]))
     assert found.semantic.accuracy == found.sections[0].accuracy
     assert found.whole.accuracy == pytest.approx(np.nanmean(items))
@@ -195,7 +202,7 @@ def test_sections_totals_and_running_totals():
     assert rows[1]["total"] == pytest.approx(np.nanmean(by_section[:2]))
     assert rows[2]["syntactic"] == pytest.approx(found.syntactic.accuracy)
     assert rows[2]["semantic"] == rows[0]["semantic"] == found.semantic.accuracy
-    only = analogy.analogies(vectors, {"one": sections["capitals"]}, resamples=0)
+    only = analogy.analogies(vectors, {"one": sections["capitals"]})
     assert only.semantic is None and [g.name for g in only.groups] == ["total"]
     assert math.isnan(analogy.cumulative(only)[0]["semantic"])
 
@@ -214,6 +221,52 @@ def test_common_questions_are_those_that_all_tables_have():
     assert [f.whole.scored for f in found] == [both, both]
     assert found[0].whole.covered > found[1].whole.covered == both
     assert f"({both} common)" in found[0].cells()[-1]["covered"]
+
+
+def shuffled(vectors, seed):
+    order = np.random.default_rng(seed).permutation(len(vectors))
+    words = tuple(vectors.words[i] for i in order)
+    return WordVectors(words, np.ascontiguousarray(vectors.matrix[order]))
+
+
+@pytest.mark.parametrize("method", ["3cosadd", "3cosmul", "norm"])
+def test_a_tie_is_no_answer_whatever_the_order_of_rows(method, monkeypatch):
+    vectors, questions = table(), made_sections(WORDS)["capitals"]
+    answers = analogy.answer(vectors, questions, method=method, case="exact").rows
+    # A second word gets the row of the commonest answer: no word is best alone there.
+    winner = int(np.bincount(answers).argmax())
+    double = next(i for i in range(len(WORDS)) if i not in answers)
+    vectors.matrix[double] = 4 * vectors.matrix[winner]
+    expected = []
+    for question in questions:
+        best = by_definition(vectors, question, method)
+        pair = {WORDS[winner], WORDS[double]} - set(question[:3])
+        expected.append(None if best in pair and len(pair) == 2 else best)
+    assert expected.count(None) > 1
+    for seed, batch, block in ((0, 16, 13), (1, 7, 30), (2, 32, 5)):
+        monkeypatch.setattr(search, "BATCH", batch)
+        monkeypatch.setattr(search, "BLOCK", block)
+        moved = shuffled(vectors, seed)
+        found = analogy.answer(moved, questions, method=method, case="exact")
+        words = [moved.words[row] if row >= 0 else None for row in found.rows]
+        assert words == expected
+        np.testing.assert_array_equal(found.tied, [w is None for w in expected])
+        assert not np.any(found.correct & found.tied)
+    scores = analogy.analogies(moved, {"x": questions}, method=method, case="exact")
+    assert scores.tied == expected.count(None)
+    assert scores.whole.scored == len(questions)
+
+
+def test_forms_of_one_word_do_not_tie_without_case():
+    vectors = table()
+    a, b, c = (vectors[w] / np.linalg.norm(vectors[w]) for w in ("rome", "king", "w3"))
+    for form in ("oslo", "Oslo"):
+        vectors.matrix[vectors.index[form]] = b - a + c
+    question = [Analogy("rome", "king", "w3", "OSLO")]
+    without = analogy.answer(vectors, question, case="ignore")
+    assert without.correct.tolist() == [True] and not without.tied.any()
+    exact = analogy.answer(vectors, [Analogy("rome", "king", "w3", "oslo")])
+    assert exact.correct.tolist() == [False] and exact.tied.tolist() == [True]
 
 
 def test_no_coverage_is_nan_and_not_zero():
@@ -246,8 +299,13 @@ def test_a_zero_row_is_no_answer_and_counts_as_missing():
 
 def test_bad_input_is_named():
     questions = {"x": made_sections(WORDS)["capitals"]}
-    with pytest.raises(InputError, match="restrict is 0; expected 1 or more rows"):
-        analogy.analogies(table(), questions, restrict=0)
+    with pytest.raises(InputError, match="first_rows is 0; expected 1 or more rows"):
+        analogy.analogies(table(), questions, first_rows=0)
+    for epsilon in (0.0, -1e-3, math.nan, math.inf):
+        with pytest.raises(
+            InputError, match="epsilon is .*; expected a number above 0"
+        ):
+            analogy.analogies(table(), questions, method="3cosmul", epsilon=epsilon)
     vectors = table()
     vectors.matrix[20, 1] = np.inf
     with pytest.raises(InputError, match="'w12' is not finite"):
@@ -268,9 +326,9 @@ def test_glove_answers_as_in_gensim(monkeypatch, tmp_path):
     vectors = read_word_vectors(glove.path, limit=30_000)
     path = write(tmp_path / "some.txt", sections)
     score, theirs = vectors.to_gensim().evaluate_word_analogies(path)
-    found, items = analogy.analogies_with_items(vectors, sections, case="ignore")
+    found = analogy.analogies(vectors, sections, case="ignore")
     assert found.whole.accuracy == pytest.approx(score)
     questions = [q for rows in sections.values() for q in rows]
-    ours = [q for q, hit in zip(questions, items, strict=True) if hit == 1]
+    ours = [q for q, hit in zip(questions, found.items, strict=True) if hit == 1]
     right = [q for section in theirs[:-1] for q in section["correct"]]
     assert [tuple(w.upper() for w in q) for q in ours] == right

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 from sklearn import cluster
 from sklearn.metrics.cluster import contingency_matrix
 
@@ -72,6 +73,9 @@ def test_planted_classes_are_found(geometry):
     found = categories.categorisation(vectors, known, geometry=geometry, seeds=5)
     assert found.best == 1.0 and found.purity > 0.8
     assert found.low <= found.purity <= found.high
+    expected = stats.binomtest(30, 30).proportion_ci(method="wilson")
+    bounds = found.best_low, found.best_high
+    assert bounds == pytest.approx((expected.low, expected.high))
     assert (found.covered, found.total, found.clusters) == (30, 30, 3)
     assert found.largest == pytest.approx(1 / 3) and len(found.values) == 5
     again = categories.categorisation(vectors, known, geometry=geometry, seeds=5)
@@ -91,11 +95,12 @@ def test_missing_zero_and_lone_classes():
     found = categories.categorisation(part, known)
     assert (found.covered, found.total, found.zero_rows) == (26, 30, 1)
     common = categories.categorisation(planted()[0], known, others=(part,))
-    assert common.covered == 26
+    assert (common.scored, common.covered) == (26, 30)
+    assert "30/30 (26 common)" in common.cells()["covered"]
     for words in ([], ["w0"], ["w0", "w1"]):  # nothing, and a single class
         none = categories.categorisation(vectors.subset(words), known)
         assert math.isnan(none.purity) and math.isnan(none.best)
-        assert none.covered == len(words)
+        assert (none.scored, none.covered) == (0, len(words))
 
 
 def test_bad_numbers_are_named():

@@ -65,6 +65,26 @@ def test_a_failed_seed_does_not_vanish():
     assert math.isnan(found.mean) and not found.known
 
 
+@given(st.integers(1, 300), st.floats(0, 1), st.floats(0.5, 0.999))
+def test_wilson_is_scipys(n, share, level):
+    hits = round(share * n)
+    found = intervals.wilson(hits, n, level)
+    test = stats.binomtest(hits, n)
+    expected = test.proportion_ci(confidence_level=level, method="wilson")
+    assert found.mean == hits / n
+    assert found.low == pytest.approx(expected.low, abs=1e-12)
+    assert found.high == pytest.approx(expected.high, abs=1e-12)
+
+
+def test_wilson_has_a_width_at_its_ends():
+    none, all_ = intervals.wilson(0, 7), intervals.wilson(7, 7)
+    assert none.low == 0 < none.high and all_.low < 1 == all_.high
+    empty = intervals.wilson(0, 0)
+    assert math.isnan(empty.mean) and not empty.known
+    with pytest.raises(ValueError, match="hits is 8; expected 0 to 7"):
+        intervals.wilson(8, 7)
+
+
 def test_bootstrap_is_scipys_percentile_method(monkeypatch):
     data = np.random.default_rng(3).exponential(size=40)
     expected = stats.bootstrap(

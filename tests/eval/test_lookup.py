@@ -45,5 +45,5 @@ def test_zero_rows_and_rows_that_are_not_finite():
 def test_first_rows():
     assert lookup.first_rows(table(), 2).words == ("Paris", "paris")
     assert len(lookup.first_rows(table(), 9)) == len(lookup.first_rows(table(), None))
-    with pytest.raises(InputError, match="restrict is 0; expected 1 or more"):
+    with pytest.raises(InputError, match="first_rows is 0; expected 1 or more"):
         lookup.first_rows(table(), 0)

@@ -42,12 +42,12 @@ def test_neighbours_are_gensims():
 
 
 def test_restricted_and_small_tables():
-    found = neighbours.nearest_neighbours(table(), ["w0", "w3"], 9, restrict=4)
+    found = neighbours.nearest_neighbours(table(), ["w0", "w3"], 9, first_rows=4)
     assert [len(ours) for ours in found] == [3, 3]
     assert {w for w, _ in found[0]} == {"w1", "w2", "w3"}
     vectors = table()
     vectors.matrix[1] = 0
-    found = neighbours.nearest_neighbours(vectors, ["w0"], 9, restrict=4)
+    found = neighbours.nearest_neighbours(vectors, ["w0"], 9, first_rows=4)
     assert {w for w, _ in found[0]} == {"w2", "w3"}
     with pytest.raises(InputError, match="'w1' is all zeros"):
         neighbours.nearest_neighbours(vectors, ["w1"])
@@ -75,6 +75,21 @@ def test_overlap_is_that_of_sets_of_neighbours():
     assert (found.common, found.words) == (39, 39)
     assert (found.first, found.second) == (45, 41)
     assert found.low < found.overlap < found.high
+
+
+def test_overlap_does_not_depend_on_the_order_of_rows():
+    first, second = table(), table(1)
+    first.matrix[20:] = first.matrix[:25]  # ties, also for the last place
+    order = np.random.default_rng(3).permutation(45)
+    moved = [
+        WordVectors(tuple(WORDS[i] for i in order), np.copy(t.matrix[order]))
+        for t in (first, second)
+    ]
+    found = [
+        neighbours.neighbour_overlap(*pair, 4, sample=30, resamples=20)
+        for pair in ((first, second), moved)
+    ]
+    assert found[0] == found[1]
 
 
 def test_overlap_of_a_turned_space_is_whole():

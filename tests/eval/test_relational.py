@@ -43,7 +43,7 @@ def official(relation, ratings):
     """The task's scorer as its programs describe it, in loops.
 
     Spearman of the two scales; of each question asked, the lowest and the highest
-    rated pair are right if no pair has more votes.
+    rated pair, the first of equals, are right if no pair has more votes.
     """
     gold = [relation.ratings[p] for p in ratings]
     rho = stats.spearmanr(gold, list(ratings.values())).statistic
@@ -55,9 +55,12 @@ def official(relation, ratings):
         answers = [c for c in relation.choices if c.pairs == question]
         least = {p: sum(c.least == p for c in answers) for p in question}
         most = {p: sum(c.most == p for c in answers) for p in question}
-        by_rating = sorted(question, key=lambda pair: ratings[pair])
-        right += least[by_rating[0]] == max(least.values())
-        right += most[by_rating[-1]] == max(most.values())
+        lowest = highest = question[0]
+        for pair in question[1:]:
+            lowest = pair if ratings[pair] < ratings[lowest] else lowest
+            highest = pair if ratings[pair] > ratings[highest] else highest
+        right += least[lowest] == max(least.values())
+        right += most[highest] == max(most.values())
     return rho, right / (2 * len(questions))
 
 
@@ -83,6 +86,53 @@ def test_ratings_and_scores_are_those_of_loops(seed):
     assert (found.covered, found.total, found.choices) == (8, 8, 9)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_equal_ratings_choose_the_pair_that_a_question_names_first(seed):
+    relation = made_relation(seed=seed)
+    rng = np.random.default_rng(seed)
+    ratings = {pair: float(rng.integers(2)) for pair in PAIRS}
+    found = relational.score_ratings(relation, ratings)
+    assert (found.spearman, found.maxdiff) == pytest.approx(official(relation, ratings))
+    noisy = {p: v + float(rng.normal(scale=1e-15)) for p, v in ratings.items()}
+    assert relational.score_ratings(relation, noisy) == found
+
+
+def test_answers_that_choose_nothing_or_name_a_pair_twice():
+    one, two, three = PAIRS[:3]
+    question = (one, two, two, three)
+    choices = [
+        Choice(question, None, two),  # nobody says which is the least typical
+        Choice(question, None, None),
+        Choice(question, None, one),
+        Choice(question, None, two),
+    ]
+    ratings = {one: 1.0, two: 2.0, three: 0.0}
+    relation = Relation("1b", "KIND", "thing", EXAMPLES, ratings, choices)
+    found = relational.score_ratings(relation, ratings)
+    assert (found.right, found.choices, found.maxdiff) == (2, 1, 1.0)
+    assert found.maxdiff == official(relation, ratings)[1]
+    other = relational.score_ratings(relation, {one: 2.0, two: 1.0, three: 0.0})
+    assert (other.right, other.maxdiff) == (1, 0.5)  # the least was open to anyone
+
+
+def test_maxdiff_has_an_interval_where_nothing_is_right():
+    relation = made_relation()
+    wrong = {pair: -value for pair, value in relation.ratings.items()}
+    choices = [Choice(tuple(PAIRS[:4]), PAIRS[0], PAIRS[1])]
+    ratings = dict(zip(PAIRS[:4], (4.0, 1.0, 3.0, 2.0), strict=True))
+    none = relation._replace(choices=choices)
+    found = relational.score_ratings(none, {**wrong, **ratings})
+    expected = stats.binomtest(0, 2).proportion_ci(method="wilson")
+    assert (found.right, found.maxdiff, found.maxdiff_low) == (0, 0.0, 0.0)
+    assert found.maxdiff_high == pytest.approx(expected.high)
+    whole = relational.relational_similarity(table(), [relation])
+    [only] = whole.relations
+    bounds = only.maxdiff_low, only.maxdiff_high
+    assert (whole.maxdiff_low, whole.maxdiff_high) == pytest.approx(bounds)
+    without = relational.relational_similarity(table(), [relation], resamples=0)
+    assert math.isnan(without.maxdiff_low)
+
+
 def test_people_agree_with_themselves():
     relation = made_relation()
     own = relational.score_ratings(relation, relation.ratings)
@@ -94,7 +144,8 @@ def test_the_score_is_a_mean_over_test_relations():
     found = relational.relational_similarity(table(), relations)
     assert [r.name for r in found.relations] == ["1b", "1c", "1d"]  # 1a is for training
     each = [r.spearman for r in found.relations]
-    assert found.spearman == pytest.approx(np.mean(each)) and found.scored == 3
+    assert found.spearman == pytest.approx(np.mean(each))
+    assert (found.with_score, found.scored) == (3, 24)
     assert min(each) <= found.low <= found.spearman <= found.high <= max(each)
     accuracies = [r.maxdiff for r in found.relations]
     assert found.maxdiff == pytest.approx(np.mean(accuracies))
@@ -132,7 +183,7 @@ def test_no_examples_or_no_pairs_is_nan(missing):
         found = relational.relational_similarity(vectors, [made_relation()], oov=oov)
         if oov == "skip" or "p0" in missing:
             assert math.isnan(found.spearman) and math.isnan(found.maxdiff)
-            assert found.scored == found.choices == 0
+            assert found.scored == found.with_score == found.choices == 0
 
 
 def test_equal_rows_are_nan_and_not_the_official_zero():

@@ -118,6 +118,15 @@ def test_no_coverage_is_nan_and_not_a_score(oov):
         assert math.isnan(value)
 
 
+def test_a_mean_of_rows_that_are_not_finite_is_named():
+    vectors = table(WORDS)
+    vectors.matrix[9, 2] = np.nan  # of a word that no pair has
+    pairs = [WordPair("w1", "w2", 1.0), WordPair("w1", "w3", 2.0)]
+    assert not math.isnan(similarity.word_similarity(vectors, pairs).spearman)
+    with pytest.raises(InputError, match=f"{WORDS[9]!r} is not finite"):
+        similarity.word_similarity(vectors, pairs, oov="mean")
+
+
 def test_subwords_compose_what_the_table_lacks_as_gensim_does():
     keyed = fasttext.FastTextKeyedVectors(6, min_n=2, max_n=4, bucket=50)
     rng = np.random.default_rng(0)

@@ -4,11 +4,15 @@ import json
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from jaxemb import cli
-from jaxemb.data.vectors import WordVectors, write_word_vectors
-from jaxemb.eval import similarity
+from jaxemb.data.analogies import Analogy
+from jaxemb.data.vectors import WordVectors, read_word_vectors, write_word_vectors
+from jaxemb.eval import analogy, similarity
 
+FIELDS = {"case", "recased", "zero_rows", "oov", "covered", "scored", "total"}
+FIELDS |= {"first_rows", "low", "high", "level", "interval", "resamples", "seed"}
 WORDS = tuple(f"w{c}" for c in "abcdefghijklmnopqrstuvwxyz")
 
 
@@ -77,7 +81,7 @@ def test_everything_that_is_here_runs(capsys, home):
         "qvec-pos: left out; `jaxemb data where qvec` says where to put the data\n"
     )
     for row in rows.values():
-        assert {"case", "oov", "covered", "restrict", "low", "high"} <= set(row)
+        assert FIELDS <= set(row), row["test"]
         assert row["vectors"] == "one.txt" and row["case"] == "fallback"
     google = rows["analogy", "google"]
     assert (google["covered"], google["total"], google["method"]) == (12, 12, "3cosadd")
@@ -87,6 +91,14 @@ def test_everything_that_is_here_runs(capsys, home):
     assert (relational["covered"], relational["total"]) == (4, 4)
     assert rows["qvec", "qvec"]["covered"] == 26
     assert rows["categories", "categories"]["geometry"] == "spherical"
+    methods = {kind: row["interval"] for (kind, _), row in rows.items()}
+    assert methods == {
+        "similarity": "bootstrap over pairs",
+        "analogy": "Wilson over questions",
+        "relational": "bootstrap over relations",
+        "qvec": "jackknife over words",
+        "categories": "Student's t over seeds",
+    }
 
 
 def test_tables_are_printed_by_kind(capsys, home):
@@ -114,7 +126,7 @@ def test_several_tables_are_compared_with_the_first(capsys, home):
     assert set(differences) == {
         ("similarity", "RG-65", "spearman"),
         *(("analogy", name, "accuracy") for name in ("google", "msr")),
-        ("relational", "semeval-2012", "spearman"),
+        *(("relational", "semeval-2012", m) for m in ("spearman", "maxdiff")),
         *(("qvec", "qvec", metric) for metric in ("mean", "cca")),
         ("categories", "categories", "purity"),
     }
@@ -148,6 +160,88 @@ def test_several_tables_are_compared_with_the_first(capsys, home):
     assert heads == ["set", "set", "set", "less"]  # differences after all scores
 
 
+def read(name):
+    table = read_word_vectors(name)
+    return WordVectors(table.words, np.array(table.matrix))
+
+
+@pytest.mark.parametrize("oov", ["skip", "zero"])
+def test_differences_are_on_what_both_tables_cover(capsys, home, oov):
+    """Whatever the policy: as if each table had only the words that both have."""
+    common = [word for word in read("two.txt") if word != WORDS[4]]
+    lines = (home / "data" / "analogies" / "msr-analogies.txt").read_text().splitlines()
+    both = [
+        q for q in (Analogy(*line.split()) for line in lines) if set(q) <= {*common}
+    ]
+    assert 0 < len(both) < 12
+    three = read("two.txt").subset(common)
+    a, b, c, d = (three[word] for word in both[0])
+    d[:] = b / np.linalg.norm(b) - a / np.linalg.norm(a) + c / np.linalg.norm(c)
+    write_word_vectors("three.txt", three)
+    for name in ("one", "three"):
+        write_word_vectors(f"{name}-common.txt", read(f"{name}.txt").subset(common))
+    flags = ["--oov", oov, "--resamples", "50", "--json"]
+
+    def differences(*names):
+        rows = objects(run(capsys, *names, *flags))
+        return [
+            [
+                row[k]
+                for k in ("of", "set", "metric", "difference", "low", "high", "common")
+            ]
+            for row in rows
+            if row["test"] == "difference"
+        ]
+
+    found = differences("one.txt", "three.txt")
+    alone = differences("one-common.txt", "three-common.txt")
+    assert [row[:3] for row in found] == [row[:3] for row in alone]
+    for here, there in zip(found, alone, strict=True):
+        assert here[-1] == there[-1], here
+        if here[0] != "analogy":  # a table of fewer words has fewer wrong answers
+            assert here[3:] == pytest.approx(there[3:], nan_ok=True), here
+    by_set = {(row[1], row[2]): row for row in found}
+    assert by_set["RG-65", "spearman"][-1] == 2
+    assert by_set["qvec", "mean"][-1] == by_set["qvec", "cca"][-1] == 24
+    ours, theirs = (
+        analogy.answer(read(f"{name}.txt"), both).correct for name in ("three", "one")
+    )
+    assert ours[0] and not theirs[0]
+    row = by_set["msr", "accuracy"]
+    assert row[3] == pytest.approx(ours.mean() - theirs.mean()) and row[-1] == len(both)
+
+
+def test_the_figure_shows_scores_against_the_number_of_rows(capsys, home):
+    one = ["one.txt", "--sets", "RG-65", "qvec", "--figure", "out/scores.svg"]
+    printed = run(capsys, *one, "--json")
+    assert "out/scores.svg" in printed.err
+    assert [row["test"] for row in objects(printed)] == ["similarity", "qvec"]
+    drawn = (home / "out" / "scores.svg").read_text()
+    assert "RG-65 (" in drawn and "to 4/4 pairs)" in drawn
+    run(capsys, "two.txt", *one, "--first-rows", "20")
+    drawn = (home / "out" / "scores.svg").read_text()
+    assert "RG-65, one.txt (" in drawn and "RG-65, two.txt (" in drawn
+
+
+def test_words_that_cannot_be_told_apart_are_wrong_and_said_so(capsys, home):
+    table = read("one.txt")
+    table.matrix[13:] = table.matrix[:13]
+    write_word_vectors("pairs.txt", table)
+    [row] = objects(run(capsys, "pairs.txt", "--sets", "msr", "--json"))
+    assert 0 < row["tied"] <= row["scored"] == 12 and row["correct"] < 12
+    printed = run(capsys, "pairs.txt", "--sets", "msr")
+    assert f"{row['tied']} questions of a set have several best words" in printed.err
+
+
+def test_no_right_answer_still_has_an_interval(capsys, home):
+    questions = home / "wrong.txt"
+    questions.write_text("wa wb wa wb\nwc wd wc wd\n")  # what is asked with is barred
+    [row] = objects(run(capsys, "one.txt", "--sets", questions, "--json"))
+    expected = stats.binomtest(0, 2).proportion_ci(method="wilson")
+    assert (row["accuracy"], row["low"], row["covered"]) == (0.0, 0.0, 2)
+    assert row["high"] == pytest.approx(expected.high)
+
+
 def test_the_common_policy_scores_all_tables_alike(capsys, home):
     rows = objects(run(capsys, "one.txt", "two.txt", "--oov", "common", "--json"))
     scored = {}
@@ -156,21 +250,23 @@ def test_the_common_policy_scores_all_tables_alike(capsys, home):
             scored.setdefault(row["set"], []).append(row["scored"])
             assert row["oov"] == "common"
         if row["test"] in ("qvec", "categories"):
-            scored.setdefault(row["set"], []).append(row["covered"])
+            scored.setdefault(row["set"], []).append(row["scored"])
     assert all(first == second for first, second in scored.values())
     assert scored["RG-65"] == [3, 3] and scored["qvec"] == [25, 25]
 
 
 def test_settings_reach_the_tests(capsys, home):
-    flags = ["--method", "3cosmul", "--case", "ignore", "--restrict", "20"]
+    flags = ["--method", "3cosmul", "--case", "ignore", "--first-rows", "20"]
     flags += ["--oov", "zero", "--resamples", "0", "--k-means", "euclidean"]
+    flags += ["--epsilon", "0.25"]
     rows = objects(run(capsys, "one.txt", *flags, "--json"))
     for row in rows:
-        assert (row["case"], row["restrict"], row["resamples"]) == ("ignore", 20, 0)
+        assert (row["case"], row["first_rows"], row["resamples"]) == ("ignore", 20, 0)
     by_set = {row["set"]: row for row in rows}
     assert (
         by_set["google"]["method"] == "3cosmul" and by_set["google"]["oov"] == "wrong"
     )
+    assert by_set["google"]["epsilon"] == 0.25
     assert by_set["google"]["scored"] == 12 > by_set["google"]["covered"]
     assert by_set["RG-65"]["oov"] == "zero" and by_set["RG-65"]["recased"] == 1
     assert by_set["categories"]["geometry"] == "euclidean"
@@ -219,7 +315,14 @@ def test_what_is_named_and_not_here_is_an_error(capsys, home):
 
 def test_bad_input_is_one_sentence(capsys, home):
     assert "expected at least one VECTORS" in fails(capsys)
-    assert "--restrict is 0" in fails(capsys, "one.txt", "--restrict", "0")
+    for flag, value in (
+        *(("--first-rows", "0"), ("--epsilon", "0.0"), ("--epsilon", "nan")),
+        *(("--seed", "-1"), ("--resamples", "-1"), ("--figure", "scores.png")),
+    ):
+        assert f"{flag} is {value}; expected" in fails(capsys, "one.txt", flag, value)
+    assert "--figure draws similarity lists; --sets has none" in fails(
+        capsys, "one.txt", "--sets", "google", "--figure", "scores.svg"
+    )
     bad = home / "bad.txt"
     bad.write_text(": x\nwa wb wc\n")
     assert "bad.txt:2: expected four words" in fails(capsys, "one.txt", "--sets", bad)
@@ -251,7 +354,7 @@ def test_degenerate_tables_have_no_score(capsys, home):
         for test, score in (
             *(("RG-65", "spearman"), ("google", "accuracy"), ("msr", "accuracy")),
             *(("semeval-2012", "spearman"), ("semeval-2012", "maxdiff")),
-            *(("qvec", "total"), ("qvec", "cca"), ("categories", "purity")),
+            *(("qvec", "sum"), ("qvec", "cca"), ("categories", "purity")),
         ):
             assert rows[test][score] is None, (name, test, score)
         if name == "zero":
