@@ -79,9 +79,17 @@ def test_smoke_runs_and_its_results_validate(slug, tmp_path):
 COMMITTED = sorted(ROOT.glob("experiments/*/results/*.json"))
 
 
-# Presets that only show that the code works, and those not yet run to their end.
-_SHOWS = {"smoke", "demo"}
-_OWED = {("static_embeddings", "imdb"), ("static_embeddings", "wikitext-2")}
+# Presets that show that the code works or take a user's data; those not yet run.
+_SHOWS = {"smoke", "demo", "custom"}
+_OWED = {
+    ("delta_embedding", "rt-polarity-50d"),
+    *(("static_embeddings", name) for name in ("imdb", "wikitext-2")),
+    ("geometric_meta_embeddings", "code-inputs"),
+    ("geometric_meta_embeddings", "glove-googlenews"),
+    ("geometric_meta_embeddings", "glove-wordllama"),
+    ("geometric_meta_embeddings", "googlenews-wordllama"),
+    ("geometric_meta_embeddings", "three-sources"),
+}
 
 
 def test_every_preset_has_committed_results():

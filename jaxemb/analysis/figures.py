@@ -9,7 +9,7 @@ import io
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib
 import numpy as np
@@ -150,6 +150,46 @@ def neighbour_shift(shift: NeighbourShift) -> Figure:
     axes.set_ylim(rows - 0.4, -1.5)
     axes.set_axis_off()
     _title(figure, f"nearest words of “{shift.word}”", "cosine beside each")
+    return figure
+
+
+class Curve(NamedTuple):
+    """A line, and a band around it where `low` and `high` are given."""
+
+    x: Sequence[float]
+    y: Sequence[float]
+    low: Sequence[float] | None = None
+    high: Sequence[float] | None = None
+
+
+def curves(
+    lines: Mapping[str, Curve],
+    title: str,
+    *,
+    x_label: str,
+    log_x: bool = False,
+    log_y: bool = False,
+) -> Figure:
+    """Lines with their bands over one axis; a key names them if there are several."""
+    figure, axes = _figure(6.0, 3.4)
+    for i, (name, line) in enumerate(lines.items()):
+        colour = PALETTE[i % len(PALETTE)]
+        mark = "o" if len(line.x) <= 40 else ""
+        axes.plot(
+            line.x, line.y, marker=mark, markersize=4, lw=1.8, color=colour, label=name
+        )
+        if line.low is not None and line.high is not None:
+            axes.fill_between(
+                line.x, line.low, line.high, color=colour, alpha=0.18, lw=0
+            )
+    if log_x:
+        axes.set_xscale("log")
+    if log_y:
+        axes.set_yscale("log")
+    axes.set_xlabel(x_label)
+    if len(lines) > 1:
+        axes.legend(frameon=False, fontsize=9, labelcolor=INK)
+    _title(figure, title)
     return figure
 
 

@@ -243,3 +243,50 @@ def planted_topics(
         for a, b in zip(first, second[1:] + second[:1], strict=True)
     ]
     return PlantedTopics(tuple(sentences[i] for i in order), topics, tuple(pairs))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class PlantedSources:
+    """Tables that see the same meanings through different distortions.
+
+    Attributes:
+      words: of every table.
+      tables: name to table; each is the meanings, scaled unevenly along random axes and
+        rotated, with noise.
+      meanings: (words, dim), what the tables have in common.
+      pairs: word pairs scored by the cosine of their meanings.
+    """
+
+    words: tuple[str, ...]
+    tables: Mapping[str, WordVectors]
+    meanings: np.ndarray
+    pairs: tuple[WordPair, ...]
+
+
+def planted_sources(
+    seed: int = 0,
+    *,
+    tables: int = 2,
+    num_words: int = 1000,
+    dim: int = 20,
+    num_pairs: int = 2000,
+    noise: float = 0.3,
+) -> PlantedSources:
+    """Makes several sources of one world (the geometric meta-embeddings' premise)."""
+    rng = np.random.default_rng(seed)
+    words = tuple(_invented_words(rng, num_words, set()))
+    meanings = rng.normal(size=(num_words, dim))
+    made = {}
+    for number in range(tables):
+        rotation, _ = np.linalg.qr(rng.normal(size=(dim, dim)))
+        scales = rng.lognormal(size=dim)
+        rows = meanings @ (scales[:, np.newaxis] * rotation)
+        rows += noise * rng.normal(size=rows.shape)
+        made[f"source-{number + 1}"] = WordVectors(words, rows.astype(np.float32))
+    unit = meanings / np.linalg.norm(meanings, axis=1, keepdims=True)
+    ends = rng.integers(0, num_words, size=(num_pairs, 2))
+    ends = ends[ends[:, 0] != ends[:, 1]]
+    pairs = tuple(
+        WordPair(words[a], words[b], float(unit[a] @ unit[b])) for a, b in ends.tolist()
+    )
+    return PlantedSources(words, made, meanings, pairs)

@@ -134,6 +134,20 @@ def bootstrap(
     return Interval(whole, float(low), float(high))
 
 
+def mean_of(parts: Sequence[Interval]) -> Interval:
+    """The mean of independent figures, each with its interval.
+
+    Distances to the bounds add as standard errors do: by their squares, upwards and
+    downwards apart. None where a part has none.
+    """
+    if not parts:
+        return Interval(math.nan, math.nan, math.nan)
+    mean = float(np.mean([part.mean for part in parts]))
+    below = math.sqrt(sum((part.mean - part.low) ** 2 for part in parts))
+    above = math.sqrt(sum((part.high - part.mean) ** 2 for part in parts))
+    return Interval(mean, mean - below / len(parts), mean + above / len(parts))
+
+
 def paired_bootstrap(
     first: Statistic,
     second: Statistic,

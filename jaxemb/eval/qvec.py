@@ -3,8 +3,8 @@
 QVEC (Tsvetkov et al. 2015) adds up, over dimensions, the highest Pearson correlation
 with any feature; the mean over dimensions compares tables of different width. QVEC-CCA
 (2016) is the mean of all canonical correlations of the two matrices, whose rows are
-brought to length one first: what the authors' program prints, where their paper has the
-first correlation alone. The vocabulary is what both sides have.
+brought to length one first, as the authors' program computes it. The vocabulary is
+what both sides have.
 
 Intervals are Student's t over a jackknife that leaves out a group of words at a time: a
 bootstrap repeats words, which raises maxima and canonical correlations by itself.

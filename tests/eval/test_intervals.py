@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from jaxemb.eval import intervals
+from jaxemb.eval.intervals import Interval
 
 values = st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=12)
 
@@ -148,3 +149,18 @@ def test_same_seed_same_interval():
 )
 def test_verdict(low, high, expected):
     assert intervals.verdict(low, high) == expected
+
+
+def test_the_mean_of_independent_figures():
+    """Against the standard error of a sum, by simulation."""
+    rng = np.random.default_rng(0)
+    deviations = 1.0, 2.0, 0.5
+    parts = [Interval(5.0, 5 - 1.96 * d, 5 + 1.96 * d) for d in deviations]
+    found = intervals.mean_of(parts)
+    drawn = sum(rng.normal(5.0, d, size=400_000) for d in deviations) / 3
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    assert found.mean == 5.0
+    assert found.low == pytest.approx(low, abs=0.02)
+    assert found.high == pytest.approx(high, abs=0.02)
+    assert not intervals.mean_of([*parts, Interval(1.0, np.nan, np.nan)]).known
+    assert np.isnan(intervals.mean_of([]).mean)
