@@ -228,7 +228,7 @@ def _zipf(vocab: int, words: int = 1_000_000, length: int = 25) -> Any:
     counts = np.maximum(np.bincount(tokens, minlength=vocab), 1)
     starts = np.arange(0, words + 1, length)
     names = tuple(map(str, range(vocab)))
-    return Corpus(names, counts, tokens, starts, starts, None, Path())
+    return Corpus(names, counts, tokens, starts, starts, None, Path(), "")
 
 
 if __name__ == "__main__":
