@@ -56,8 +56,6 @@ class Config:
     workers: int = 0
     """Threads of gensim; 0 for the fastest of 1, 2, 3 and 4 on a part of the text, each
     of skip-gram and CBOW its own."""
-    save_every: int | None = None
-    """Steps between checkpoints; those of an epoch if None."""
     run: Annotated[Run, tyro.conf.OmitArgPrefixes] = Run()
 
     def __post_init__(self):

@@ -73,7 +73,7 @@ def run(config: Config) -> dict:
 def _deciding(config: Config) -> dict:
     """The settings that decide what a finished part holds."""
     settings = results.as_json(config)
-    for name in ("preset", "systems", "seeds", "workers", "save_every", "run"):
+    for name in ("preset", "systems", "seeds", "workers", "run"):
         del settings[name]
     return settings
 

@@ -32,7 +32,6 @@ def train(config: Config, system: str, text: Text, seed: int, folder: Path) -> T
         "tensorboard": config.run.tensorboard,
         "profile": config.run.profile_steps if seed == 0 else None,
         "progress": config.run.progress,
-        "save_every": config.save_every,
     }
     if system == "glove":
         counts = _counted(config, text, folder / "cooccurrences")
