@@ -22,6 +22,10 @@ def start_two(module, *arguments):
 
 def finish(process, seconds=120):
     """Waits; returns what both have printed."""
-    output, _ = process.communicate(timeout=seconds)
+    try:
+        output, _ = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        process.terminate()  # the launcher stops both
+        raise
     assert process.returncode == 0, output
     return output

@@ -174,8 +174,8 @@ class SubwordSkipGram:
     maxn: int = 6
     """Characters of the longest n-gram."""
     buckets: int = 2_000_000
-    """Rows that n-grams are hashed to; only those of the vocabulary are trained, but the
-    vectors that come of it hold all, as fastText does: 800 MB by default."""
+    """Rows that n-grams are hashed to; only those of the vocabulary are trained, but
+    the vectors that come of it hold all, as fastText does: 800 MB for 100 numbers."""
 
     def __post_init__(self):
         for field in ("window", "negatives", "shared", "minn", "buckets"):

@@ -102,14 +102,14 @@ def fit(
             workdir / checkpoints_lib.FOLDER, keep=keep
         )
         stack.callback(checkpoints.close)
-        state = step.place(state)
+        current = step.place(state)
         memory = _Memory()
-        restored = checkpoints.restore(state)
+        restored = checkpoints.restore(current)
         if restored is not None:
-            state, saved = restored
+            current, saved = restored
             memory = _Memory(**saved)
-            _LOG.info("%s: going on from step %d", workdir, _step_of(state))
-        start = _step_of(state)
+            _LOG.info("%s: going on from step %d", workdir, _step_of(current))
+        start = _step_of(current)
         if start > num_steps:
             raise InputError(
                 f"{workdir}: holds a run of {start} steps, more than the {num_steps} "
@@ -134,7 +134,7 @@ def fit(
                 values = _counted(jax.device_get(metrics))
                 loss = values.get("loss", _NOTHING).total
                 if not math.isfinite(loss):
-                    raise Diverged(_divergence(number, loss, state))
+                    raise Diverged(_divergence(number, loss, current))
                 memory.add(values)
                 bar.advance(number, _means(values))
                 if _due(number, log_every, num_steps):
@@ -153,11 +153,11 @@ def fit(
                 return
             scores = None
             with preemption.interrupting():
-                scores = {k: float(v) for k, v in evaluate(state).items()}
+                scores = {k: float(v) for k, v in evaluate(current).items()}
             if scores is None:
                 return
             if keep_best and _is_best(scores, keep_best, log.lines):
-                _save_best(workdir, state, config or {})
+                _save_best(workdir, current, config or {})
             record(number, scores)
             memory.owes_evaluation = False
             bar.pause()
@@ -167,7 +167,7 @@ def fit(
             log.flush()
             events.flush()
             memory.lines = len(log.lines)
-            checkpoints.save(state, dataclasses.asdict(memory), config or {})
+            checkpoints.save(current, dataclasses.asdict(memory), config or {})
             bar.pause()
 
         def leave(number: int) -> None:
@@ -183,7 +183,7 @@ def fit(
         for number, batch in enumerate(feed, start=start + 1):
             bar.saw(_batch_size(batch) * jax.process_count())
             with trace.step(number):
-                state, metrics = step(state, batch)
+                current, metrics = step(current, batch)
                 pending.append((number, metrics))
                 settle(in_flight)
             if evaluate is not None and _due(number, evaluate_every, num_steps):
@@ -196,7 +196,7 @@ def fit(
         checkpoints.wait()
         if preemption.noticed:  # while the last step was saved
             leave(num_steps)
-        return state
+        return current
 
 
 @dataclasses.dataclass

@@ -195,7 +195,8 @@ def test_a_held_out_part_without_neighbours_has_no_loss(tmp_path):
     sentences = [["a", "b", "c"] if i % 5 else ["a"] for i in range(1, 41)]
     text = corpora.build(tmp_path / "c", sentences, held_out=5)
     assert len(text.held_out) == 8
-    static.train(text, OBJECTIVES[0], TRAINING, tmp_path / "run", progress=False)
+    training = dataclasses.replace(TRAINING, sample=0.0)
+    static.train(text, OBJECTIVES[0], training, tmp_path / "run", progress=False)
     lines = train.read_metrics(tmp_path / "run")
     assert lines and not any("held_out/loss" in line for line in lines)
 
@@ -229,7 +230,7 @@ def test_the_loss_of_a_line_is_over_its_words_not_over_its_steps(tmp_path, one_d
         state, metrics = step(state, prepared.batches(number))
         losses.append([float(x) for x in metrics["loss"]])
     totals, counts = np.array(losses).T
-    assert len(set(counts)) > 1 and 0 in counts
+    assert min(counts) < max(counts) / 4
     (line,) = train.read_metrics(tmp_path / "run")
     assert line["train/loss"] == pytest.approx(totals.sum() / counts.sum(), rel=1e-6)
 
