@@ -26,6 +26,7 @@ def finish(process, seconds=120):
         output, _ = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
         process.terminate()  # the launcher stops both
+        process.communicate()
         raise
     assert process.returncode == 0, output
     return output
