@@ -113,14 +113,11 @@ def test_means_of_steps_are_weighed_by_their_counts(tmp_path):
 
 
 def test_a_state_that_is_a_function_is_computed_where_it_belongs(tmp_path):
-    made = []
+    made, initial = [], small.state()
 
     def make():
         made.append(True)
-        state = small.state()
-        return dataclasses.replace(
-            state, params=jax.tree.map(lambda x: jnp.asarray(x) + 0, state.params)
-        )
+        return jax.tree.map(jnp.asarray, initial)
 
     options = {"progress": False, "log_every": 2}
     step = train.data_parallel(small.step(), train.make_mesh(jax.devices()[:1]))
