@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from experiments.common import cli
@@ -10,6 +11,7 @@ from experiments.static_embeddings.config import PRESETS, SLUG
 from jaxemb.data import corpus
 from jaxemb.errors import InputError
 from jaxemb.train import results
+from tests import processes
 
 
 def config_of(workdir, *arguments):
@@ -69,11 +71,61 @@ def test_gensim_is_trained_on_the_same_words(tmp_path):
     results.validate(written)
 
 
-def test_the_best_number_of_workers_is_one_of_those_tried(tmp_path, capsys):
-    pytest.importorskip("gensim")
-    config = config_of(tmp_path)
+@pytest.mark.parametrize("system", ["gensim-skipgram", "gensim-cbow"])
+def test_the_best_number_of_workers_is_measured_on_the_objective_itself(
+    tmp_path, capsys, monkeypatch, system
+):
+    gensim = pytest.importorskip("gensim.models")
+    tried = []
+
+    class Word2Vec(gensim.Word2Vec):
+        def __init__(self, **settings):
+            tried.append(settings)
+            super().__init__(**settings)
+
+    monkeypatch.setattr(model, "_word2vec", lambda: Word2Vec)
+    config = config_of(tmp_path, "--negatives", "3", "--window", "4")
     text = data.load_text(config, tmp_path)
-    best = model.best_workers(config, text.file, tmp_path / "part.txt")
+    best = model.best_workers(config, system, text.file, tmp_path / "part.txt")
+    assert [one["workers"] for one in tried] == [1, 2, 3, 4]
     assert best in (1, 2, 3, 4)
+    shared = {(one["sg"], one["negative"], one["window"]) for one in tried}
+    assert shared == {(int(system == "gensim-skipgram"), 3, 4)}
     assert not (tmp_path / "part.txt").exists()
     assert f"{best} it is" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("update", ["100", "0", "-16"])
+def test_an_update_is_whole_groups(tmp_path, update, capsys):
+    with pytest.raises(SystemExit):
+        config_of(tmp_path, "--update", update)
+    told = " ".join(capsys.readouterr().err.split())
+    assert f"--update {update}: expected a multiple of 16 words" in told
+    assert config_of(tmp_path, "--update", "48").groups == 3
+    assert config_of(tmp_path, "--update", "None").groups is None
+
+
+def test_two_processes_share_one_run(tmp_path):
+    """What both do not train together one does: counting, gensim, tests of vectors."""
+    pytest.importorskip("gensim")
+    flags = ["--systems", "glove", "gensim-cbow", "cbow", "--epochs", "1"]
+    flags += ["--glove-epochs", "2"]
+    together = tmp_path / "two"
+    command = ["smoke", "--workdir", together, "--no-progress", *flags]
+    output = processes.finish(
+        processes.start_two("experiments.static_embeddings", *command), 400
+    )
+    assert output.count("gensim-cbow · seed 0") == 1
+    written = json.loads((together / "results.json").read_text())
+    assert set(written["config"]["workers"]) == {"gensim-cbow"}
+    main.run(config_of(tmp_path / "one", *flags[:2], "cbow", *flags[4:]))
+    for system in ("glove", "cbow"):
+        tables = [
+            np.loadtxt(
+                tmp_path / where / system / "seed-0" / "vectors.txt",
+                skiprows=1,
+                usecols=range(1, 17),
+            )
+            for where in ("one", "two")
+        ]
+        np.testing.assert_allclose(*tables, atol=1e-4)

@@ -7,9 +7,12 @@ import tyro
 
 from experiments.common.cli import Run
 from jaxemb.data import sources
+from jaxemb.errors import InputError
 
 SLUG = "static_embeddings"
 TITLE = "Word vectors trained here and by gensim: quality and speed side by side"
+
+GROUP = 16  # neighbouring words that share a matrix product
 
 System = Literal[
     "skipgram", "cbow", "fasttext", "glove", "gensim-skipgram", "gensim-cbow"
@@ -51,8 +54,20 @@ class Config:
     glove_epochs: int = 25
     glove_window: int = 10
     workers: int = 0
-    """Threads of gensim; 0 for the fastest of 1, 2, 3 and 4 on a part of the text."""
+    """Threads of gensim; 0 for the fastest of 1, 2, 3 and 4 on a part of the text, each
+    of skip-gram and CBOW its own."""
     run: Annotated[Run, tyro.conf.OmitArgPrefixes] = Run()
+
+    def __post_init__(self):
+        if self.update is not None and (self.update < 1 or self.update % GROUP):
+            raise InputError(
+                f"--update {self.update}: expected a multiple of {GROUP} words"
+            )
+
+    @property
+    def groups(self) -> int | None:
+        """Groups of an update, if it is set how many."""
+        return None if self.update is None else self.update // GROUP
 
     @property
     def workdir(self) -> str:

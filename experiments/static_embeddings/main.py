@@ -18,6 +18,7 @@ from jaxemb.eval import analogy, intervals, similarity
 from jaxemb.train import loop, results
 
 _SCORES = "scores.json"
+_WORKERS = "gensim_workers.json"
 _SPEED = "words a second"
 _SECONDS = "seconds"
 # How far below gensim's a score may be to count as equal.
@@ -31,11 +32,9 @@ def run(config: Config) -> dict:
     workdir = Path(config.workdir)
     loop.claim(epath.Path(workdir), _deciding(config))
     if train.is_primary():
-        text = data.load_text(config, workdir)
-        config = _with_workers(config, text, workdir)
+        _settle_workers(config, data.load_text(config, workdir), workdir)
     train.wait_for_all("text")
-    if not train.is_primary():
-        text = data.load_text(config, workdir)
+    text = data.load_text(config, workdir)
     tests = data.load_tests(config)
     scores: dict[str, list[dict[str, float]]] = {name: [] for name in config.systems}
     folders = []
@@ -43,9 +42,10 @@ def run(config: Config) -> dict:
         for system in config.systems:
             folder = workdir / system / f"seed-{seed}"
             folders.append(folder)
-            one = _part(config, system, text, seed, folder, tests)
-            scores[system].append(one)
+            _train_part(config, system, text, seed, folder, tests)
             if train.is_primary():
+                one = json.loads((folder / _SCORES).read_text())
+                scores[system].append(one)
                 told = ", ".join(f"{n} {v:,.4g}" for n, v in one.items())
                 terminal.say(f"{system} · seed {seed}: {told}")
     if not train.is_primary():
@@ -60,7 +60,7 @@ def run(config: Config) -> dict:
         workdir,
         slug=SLUG,
         preset=config.preset,
-        config=_described(config, text),
+        config=_described(config, text, workdir),
         origins=[results.origin(folder) for folder in folders],
         data=[text.data, *tests.data],
         rows=rows,
@@ -79,46 +79,81 @@ def _deciding(config: Config) -> dict:
     return settings
 
 
-def _with_workers(config: Config, text: data.Text, workdir: Path) -> Config:
-    """Settles the number of gensim's threads, once a run."""
-    if config.workers or not any(s.startswith("gensim-") for s in config.systems):
-        return config
-    kept = workdir / "workers.json"
-    if not kept.exists():
-        best = model.best_workers(config, text.file, workdir / "part.txt")
-        storage.write_text(kept, json.dumps(best))
-    return dataclasses.replace(config, workers=json.loads(kept.read_text()))
+def _settle_workers(config: Config, text: data.Text, workdir: Path) -> None:
+    """Finds the numbers of gensim's threads, once a run, each on its own objective."""
+    kept = workdir / _WORKERS
+    best = json.loads(kept.read_text()) if kept.exists() else {}
+    for system in filter(_is_gensims, config.systems):
+        if not config.workers and system not in best:
+            part = workdir / "part.txt"
+            best[system] = model.best_workers(config, system, text.file, part)
+            storage.write_text(kept, json.dumps(best))
 
 
-def _part(
+def _workers(config: Config, workdir: Path) -> dict[str, int]:
+    """The number of threads of each system of gensim's."""
+    systems = list(filter(_is_gensims, config.systems))
+    if config.workers or not systems:
+        return dict.fromkeys(systems, config.workers)
+    best = json.loads((workdir / _WORKERS).read_text())
+    return {system: best[system] for system in systems}
+
+
+def _is_gensims(system: str) -> bool:
+    return system.startswith("gensim-")
+
+
+def _train_part(
     config: Config,
     system: str,
     text: data.Text,
     seed: int,
     folder: Path,
     tests: data.Tests,
-) -> dict[str, float]:
-    """One system with one seed: trained in one go, since it is timed."""
-    kept = folder / _SCORES
-    if kept.exists():
-        return json.loads(kept.read_text())
+) -> None:
+    """One system with one seed: trained in one go, since it is timed.
+
+    gensim's, and all tests, are the primary process's; the others wait.
+    """
+    done = (folder / _SCORES).exists()
+    # No process may begin before all have looked.
+    train.wait_for_all(f"{system} {seed}")
+    if done:
+        return
     if train.is_primary() and folder.exists():
         shutil.rmtree(folder)  # begun and not finished
-    train.wait_for_all(f"{system} {seed}")
+    train.wait_for_all(f"{system} {seed}, afresh")
+    if _is_gensims(system):
+        if train.is_primary():
+            with results.recorded(folder):
+                trained = model.train_gensim(
+                    config,
+                    system,
+                    text.file,
+                    epochs=config.epochs,
+                    workers=_workers(config, Path(config.workdir))[system],
+                    seed=seed,
+                )
+            _keep(trained, system, folder, tests)
+        return
     with results.recorded(folder):
         trained = model.train(config, system, text, seed, folder)
-        scores = {
-            **_tested(trained.vectors, tests),
-            _SECONDS: trained.seconds,
-            _SPEED: trained.words / trained.seconds,
-        }
+    if train.is_primary():
+        _keep(trained, system, folder, tests)
+
+
+def _keep(trained: model.Trained, system: str, folder: Path, tests: data.Tests) -> None:
+    """Writes vectors and, as the last thing, their scores."""
+    scores = {
+        **_tested(trained.vectors, tests),
+        _SECONDS: trained.seconds,
+        _SPEED: trained.words / trained.seconds,
+    }
     if system == "glove":
         del scores[_SPEED]  # it reads the text once and then counts
-    if train.is_primary():
-        write_word_vectors(folder / "vectors.txt", trained.vectors)
-        shutil.rmtree(folder / "cooccurrences", ignore_errors=True)
-        storage.write_text(kept, json.dumps(scores))
-    return scores
+    write_word_vectors(folder / "vectors.txt", trained.vectors)
+    shutil.rmtree(folder / "cooccurrences", ignore_errors=True)
+    storage.write_text(folder / _SCORES, json.dumps(scores))
 
 
 def _tested(vectors: WordVectors, tests: data.Tests) -> dict[str, float]:
@@ -170,9 +205,10 @@ def _claims(
     return claims
 
 
-def _described(config: Config, text: data.Text) -> dict:
+def _described(config: Config, text: data.Text, workdir: Path) -> dict:
     return {
         **results.as_json(dataclasses.replace(config, run=type(config.run)())),
+        "workers": _workers(config, workdir),
         "text": {
             "words": int(text.corpus.raw[-1]),
             "sentences": len(text.corpus),

@@ -4,12 +4,13 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from experiments.static_embeddings.config import Config
+from experiments.static_embeddings.config import GROUP, Config
 from experiments.static_embeddings.data import Text
 from jaxemb import static, terminal
 from jaxemb.data import cooccurrence
 from jaxemb.data.vectors import WordVectors
 from jaxemb.errors import InputError
+from jaxemb.train import parallel
 
 
 class Trained(NamedTuple):
@@ -23,9 +24,7 @@ class Trained(NamedTuple):
 
 
 def train(config: Config, system: str, text: Text, seed: int, folder: Path) -> Trained:
-    """Trains one system with one seed."""
-    if system.startswith("gensim-"):
-        return _gensim(config, system, text, seed)
+    """Trains one system of ours with one seed, in all processes together."""
     start = time.perf_counter()
     options: dict[str, Any] = {
         "mode": config.run.parallel,
@@ -35,12 +34,7 @@ def train(config: Config, system: str, text: Text, seed: int, folder: Path) -> T
         "progress": config.run.progress,
     }
     if system == "glove":
-        counts = cooccurrence.count(
-            text.corpus,
-            folder / "cooccurrences",
-            window=config.glove_window,
-            progress=config.run.progress,
-        )
+        counts = _counted(config, text, folder / "cooccurrences")
         settings = static.GloVe(dim=config.dim, epochs=config.glove_epochs, seed=seed)
         tables = static.train_glove(text.corpus, counts, settings, folder, **options)
         kind, epochs = "sum", 1
@@ -49,7 +43,7 @@ def train(config: Config, system: str, text: Text, seed: int, folder: Path) -> T
             dim=config.dim,
             epochs=config.epochs,
             sample=config.sample,
-            layout=static.Layout(groups=config.update and config.update // 16),
+            layout=static.Layout(groups=config.groups, group=GROUP),
             seed=seed,
         )
         objective = _objective(config, system)
@@ -57,6 +51,19 @@ def train(config: Config, system: str, text: Text, seed: int, folder: Path) -> T
         kind, epochs = "input", config.epochs
     seconds = time.perf_counter() - start
     return Trained(tables.vectors(kind), seconds, epochs * int(text.corpus.raw[-1]))
+
+
+def _counted(config: Config, text: Text, folder: Path) -> cooccurrence.Cooccurrences:
+    """Counts in one process, for all."""
+    if parallel.is_primary():
+        cooccurrence.count(
+            text.corpus,
+            folder,
+            window=config.glove_window,
+            progress=config.run.progress,
+        )
+    parallel.wait_for_all("co-occurrences")
+    return cooccurrence.open_cooccurrences(folder)
 
 
 def _objective(config: Config, system: str) -> Any:
@@ -70,7 +77,10 @@ def _objective(config: Config, system: str) -> Any:
     raise InputError(f"--systems {system}: no such system")
 
 
-def _gensim(config: Config, system: str, text: Text, seed: int) -> Trained:
+def train_gensim(
+    config: Config, system: str, file: Path, *, epochs: int, workers: int, seed: int
+) -> Trained:
+    """Trains gensim's, in this process."""
     model = _word2vec()(
         vector_size=config.dim,
         window=config.window,
@@ -78,25 +88,24 @@ def _gensim(config: Config, system: str, text: Text, seed: int) -> Trained:
         sg=int(system == "gensim-skipgram"),
         sample=config.sample,
         min_count=config.min_count,
-        workers=config.workers,
+        workers=workers,
         seed=seed,
     )
-    file = str(text.file)
-    model.build_vocab(corpus_file=file)
+    model.build_vocab(corpus_file=str(file))
     start = time.perf_counter()
     model.train(
-        corpus_file=file,
+        corpus_file=str(file),
         total_words=model.corpus_total_words,
         total_examples=model.corpus_count,
-        epochs=config.epochs,
+        epochs=epochs,
     )
     seconds = time.perf_counter() - start
-    words = config.epochs * model.corpus_total_words
+    words = epochs * model.corpus_total_words
     return Trained(WordVectors.from_gensim(model.wv), seconds, words)
 
 
-def best_workers(config: Config, file: Path, part: Path) -> int:
-    """How many of gensim's threads are fastest here, on the first words of the text."""
+def best_workers(config: Config, system: str, file: Path, part: Path) -> int:
+    """How many threads are fastest for a system of gensim's, on the first words."""
     with open(file, encoding="utf-8") as text, open(part, "w", encoding="utf-8") as out:
         size = 0
         for line in text:
@@ -106,22 +115,12 @@ def best_workers(config: Config, file: Path, part: Path) -> int:
                 break
     rates = {}
     for workers in (1, 2, 3, 4):
-        model = _word2vec()(
-            vector_size=config.dim, sg=1, min_count=config.min_count, workers=workers
-        )
-        model.build_vocab(corpus_file=str(part))
-        start = time.perf_counter()
-        model.train(
-            corpus_file=str(part),
-            total_words=model.corpus_total_words,
-            total_examples=model.corpus_count,
-            epochs=1,
-        )
-        rates[workers] = model.corpus_total_words / (time.perf_counter() - start)
+        tried = train_gensim(config, system, part, epochs=1, workers=workers, seed=0)
+        rates[workers] = tried.words / tried.seconds
     part.unlink()
     best = max(rates, key=rates.__getitem__)
     told = ", ".join(f"{n}: {rate:,.0f}" for n, rate in rates.items())
-    terminal.say(f"gensim, words a second by workers: {told}; {best} it is")
+    terminal.say(f"{system}, words a second by workers: {told}; {best} it is")
     return best
 
 

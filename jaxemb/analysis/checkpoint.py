@@ -110,13 +110,18 @@ def embedding_table(
       path: of the table in the tree; paths joined by `+` are added, which is how a
         tuned table is got from a frozen one and its delta. Where not given, the only
         table with a row a word, or the sum of the only two if they are a base and its
-        delta. Of seeds trained together the first is taken.
+        delta. Of seeds trained together the first is taken. Where no table has just a
+        row a word, those are cut that have nothing but zeros beyond, which fill up
+        where devices share the rows.
     """
     arrays = {
         p: x[0] if x.ndim == 3 and x.shape[1] == len(words) else x
         for p, x in leaves(tree)
     }
     fitting = [p for p, x in arrays.items() if x.ndim == 2 and len(x) == len(words)]
+    if not fitting:
+        arrays = {p: _without_filling(x, len(words)) for p, x in arrays.items()}
+        fitting = [p for p, x in arrays.items() if x.ndim == 2 and len(x) == len(words)]
     if path is None:
         if _is_base_and_delta(fitting):
             path = "+".join(sorted(fitting))
@@ -220,6 +225,12 @@ def newest(root: epath.PathLike) -> epath.Path | None:
         if place := newest_checkpoint(run):
             found.append((place.stat().mtime or 0, str(run), run))
     return max(found)[2] if found else None
+
+
+def _without_filling(array: np.ndarray, rows: int) -> np.ndarray:
+    """The first rows, if all others are zeros; else the array as it is."""
+    fills = array.ndim == 2 and len(array) > rows and array.any()
+    return array[:rows] if fills and not array[rows:].any() else array
 
 
 def _is_base_and_delta(paths: Sequence[str]) -> bool:

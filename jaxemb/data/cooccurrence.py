@@ -20,12 +20,19 @@ import numpy as np
 from jaxtyping import Float32, Int32
 
 from jaxemb.data.corpus import Corpus
-from jaxemb.data.corpus.files import ArrayWriter, Meter, new_folder, read_array
+from jaxemb.data.corpus.files import (
+    ArrayWriter,
+    Meter,
+    digest,
+    new_folder,
+    read_array,
+)
 from jaxemb.errors import InputError
 
 Weighting = Literal["harmonic", "flat"]
 
 _INFO = "cooccurrences.json"
+_ARRAYS = {"rows": np.int32, "columns": np.int32, "values": np.float32}
 _FAN_IN = 16  # runs merged at once
 # Bytes at the height of work: a pair in a block, an entry of a run while merged.
 _BYTES_A_PAIR, _BYTES_AN_ENTRY = 48, 80
@@ -45,6 +52,7 @@ class Cooccurrences:
       weighting: 1/distance ("harmonic") or 1 ("flat").
       symmetric: whether a row has the words on both sides or those after it only.
       folder: where it is.
+      sha256: of rows, columns and values, as they were counted.
     """
 
     rows: Int32[np.ndarray, " pairs"]
@@ -55,6 +63,7 @@ class Cooccurrences:
     weighting: Weighting
     symmetric: bool
     folder: Path
+    sha256: str
 
     def __len__(self) -> int:
         """The number of entries."""
@@ -181,12 +190,12 @@ def open_cooccurrences(folder: str | os.PathLike[str]) -> Cooccurrences:
     if not (folder / _INFO).is_file():
         raise InputError(f"{folder}: no co-occurrences here ({_INFO} is missing)")
     info = json.loads((folder / _INFO).read_text())
-    names = ("rows", "columns", "values")
-    rows, columns, values = (read_array(folder / f"{name}.npy") for name in names)
+    rows, columns, values = (read_array(folder / f"{name}.npy") for name in _ARRAYS)
     if not len(rows) == len(columns) == len(values):
         raise InputError(f"{folder}: rows, columns and values are not of one length")
     kept = {key: info[key] for key in ("vocab", "window", "weighting", "symmetric")}
-    return Cooccurrences(rows, columns, values, **kept, folder=folder)
+    sha256 = info.get("sha256") or _digest(folder)  # not told by earlier versions
+    return Cooccurrences(rows, columns, values, **kept, folder=folder, sha256=sha256)
 
 
 def count_block(
@@ -269,11 +278,10 @@ def write(
     pieces: Iterable[Run], folder: Path, scheme: Scheme, meter: Meter | None = None
 ) -> None:
     """Writes one run, given in pieces, as the arrays of `Cooccurrences`."""
-    types = {"rows": np.int32, "columns": np.int32, "values": np.float32}
     with contextlib.ExitStack() as stack:
         writers = [
             stack.enter_context(ArrayWriter(folder / f"{name}.npy", dtype))
-            for name, dtype in types.items()
+            for name, dtype in _ARRAYS.items()
         ]
         for piece in pieces:
             for writer, values in zip(writers, scheme.split(piece), strict=True):
@@ -283,8 +291,17 @@ def write(
         entries = len(writers[0])
     if not entries:
         raise InputError("no sentence has two known words, so nothing co-occurs")
-    info = {"format": 1, **dataclasses.asdict(scheme), "entries": entries}
+    info = {
+        "format": 1,
+        **dataclasses.asdict(scheme),
+        "entries": entries,
+        "sha256": _digest(folder),
+    }
     (folder / _INFO).write_text(json.dumps(info, indent=1) + "\n")
+
+
+def _digest(folder: Path) -> str:
+    return digest(folder / f"{name}.npy" for name in _ARRAYS)
 
 
 def _blocks(

@@ -3,6 +3,7 @@
 from jaxemb.static.blocks import Blocks, Layout
 from jaxemb.static.glove import GloVe, train_glove
 from jaxemb.static.objectives import CBOW, SkipGram, SubwordSkipGram
+from jaxemb.static.running import RunOptions
 from jaxemb.static.tables import WordTables
 from jaxemb.static.trainer import Training, make_step, train
 
@@ -11,6 +12,7 @@ __all__ = [
     "Blocks",
     "GloVe",
     "Layout",
+    "RunOptions",
     "SkipGram",
     "SubwordSkipGram",
     "Training",

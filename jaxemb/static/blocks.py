@@ -16,23 +16,30 @@ from jaxtyping import Float, Int
 from jaxemb.data.corpus import Corpus
 from jaxemb.errors import InputError
 from jaxemb.static.settings import check_at_least
+from jaxemb.static.subwords import NGrams
 
 _WIDEST = 127  # radii are kept in bytes
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Layout:
-    """Sizes of the parts; they change the order of sums, hardly the vectors."""
+    """Sizes of the parts of a text: a chunk is cut into updates, these into groups.
+
+    Larger parts are faster, and another size gives other vectors of the same quality
+    as long as an update meets most of its words seldom: the words of an update see the
+    tables as they were before it.
+    """
 
     chunk: int = 32_768
-    """Words of a step, about, before frequent ones are left out."""
+    """Words of a step, about, before frequent ones are left out: what is laid out at
+    once, and the distance at which the learning rate falls."""
     groups: int | None = None
-    """Groups of an update, which devices share out: a multiple of their number. If
-    None, 64, or 16 where words are made of n-grams: the same n-gram comes often, and
-    all its places in an update move it at once. Take fewer, too, for a vocabulary so
-    small that an update meets every word often."""
+    """Groups of an update, which devices and processes share out: a multiple of their
+    number. If None, 64, or 16 where words are made of n-grams: the same n-gram comes
+    often, and all its places in an update move it at once. Take fewer, too, for a
+    vocabulary so small that an update meets every word often."""
     group: int = 16
-    """Neighbouring words that share a matrix product."""
+    """Neighbouring words that share a matrix product and their noise words."""
 
     def __post_init__(self):
         for field in ("chunk", "group"):
@@ -104,6 +111,7 @@ class Blocks:
         dynamic: bool = True,
         sample: float = 1e-3,
         seed: int = 0,
+        ngrams: NGrams | None = None,
         process: tuple[int, int] = (0, 1),
     ):
         """Plans the chunks.
@@ -116,6 +124,7 @@ class Blocks:
             count more; else it is `window`.
           sample: the frequency above which words are left out; 0 for never.
           seed: of order and draws.
+          ngrams: of the vocabulary, to be laid out with the words.
           process: index and number of the processes that share a block.
         """
         if not 1 <= window <= _WIDEST:
@@ -132,15 +141,18 @@ class Blocks:
         self._block = layout.block
         self._corpus = corpus
         self._dynamic = dynamic
-        self._keep = keep_probability(corpus.counts, sample)
-        self._seed = seed
+        self._sample, self._keep = sample, keep_probability(corpus.counts, sample)
+        self._seed, self._ngrams = seed, ngrams
         share = layout.groups // process[1]
         self._own_groups = slice(process[0] * share, (process[0] + 1) * share)
-        self.num_chunks = max(1, math.ceil(len(corpus.tokens) / layout.chunk))
-        # Chunks end with the sentence nearest to equal shares of the words.
-        aims = np.arange(self.num_chunks + 1) * (len(corpus.tokens) / self.num_chunks)
-        self._sentences = np.searchsorted(corpus.starts, aims)
-        self._sentences[-1] = len(corpus.starts) - 1
+        number = max(1, math.ceil(len(corpus.tokens) / layout.chunk))
+        # Chunks end with the sentence nearest to equal shares of the words; one that
+        # falls within a long sentence is none.
+        aims = np.arange(number + 1) * (len(corpus.tokens) / number)
+        borders = np.searchsorted(corpus.starts, aims)
+        borders[-1] = len(corpus.starts) - 1
+        self._sentences = np.unique(borders)
+        self.num_chunks = len(self._sentences) - 1
         longest = int(np.diff(corpus.starts[self._sentences]).max())
         self._num_blocks = max(1, math.ceil(longest / self._block))
 
@@ -151,8 +163,46 @@ class Blocks:
           `words`: (groups, blocks, group + 2 window), words with `window` neighbours on
           either side; `before`, `after`: (groups, blocks, group), how many of them are
           neighbours indeed, 0 for words that only fill up; `blocks`, `raw`: (groups,),
-          how many blocks hold words, and how many words of text the step covers.
+          how many blocks hold words, and how many words of text the step covers. With
+          n-grams `ngrams`, `owners`: (groups, blocks, most), as `NGrams.lay_out` has
+          them.
+
+        Raises:
+          InputError: where no word of the whole epoch has a neighbour.
         """
+        tokens, before, after, raw = self._drawn(step)
+        epoch = step // self.num_chunks
+        if not before.any() and not self.has_neighbours(epoch):
+            raise InputError(
+                f"{self._corpus.folder}: nothing to learn in epoch {epoch + 1}, since "
+                "no sentence has two words left (those that are known, and not left "
+                f"out by sample={self._sample})"
+            )
+        blocks = max(1, math.ceil(len(tokens) / self._block))
+        words = self._in_groups(tokens.astype(np.int32), self.window)
+        batch = {
+            "words": words,
+            "before": self._in_groups(before.astype(np.int8), 0),
+            "after": self._in_groups(after.astype(np.int8), 0),
+            "blocks": np.full(self._groups, blocks, np.int32),
+            "raw": np.full(self._groups, raw, np.int32),
+        }
+        batch = {name: leaf[self._own_groups] for name, leaf in batch.items()}
+        if self._ngrams is not None:
+            centres = words[..., self.window : words.shape[-1] - self.window]
+            most = self._ngrams.most(centres)
+            own = self._ngrams.lay_out(centres[self._own_groups], most)
+            batch["ngrams"], batch["owners"] = own
+        return batch
+
+    @functools.lru_cache(maxsize=2)  # noqa: B019 - lives as long as the run
+    def has_neighbours(self, epoch: int) -> bool:
+        """Whether any word of an epoch has a neighbour, frequent words left out."""
+        steps = range(epoch * self.num_chunks, (epoch + 1) * self.num_chunks)
+        return any(self._drawn(step)[1].any() for step in steps)
+
+    def _drawn(self, step: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+        """The words kept of a chunk, their neighbours before and after; all words."""
         epoch, place = divmod(step, self.num_chunks)
         chunk = int(self._order(epoch)[place])
         first, last = self._sentences[chunk : chunk + 2].tolist()
@@ -165,16 +215,8 @@ class Blocks:
         else:
             radius = np.full(len(tokens), self.window, np.int8)
         before, after = reach(sentence, radius)
-        raw = self._corpus.raw[last] - self._corpus.raw[first]
-        blocks = max(1, math.ceil(len(tokens) / self._block))
-        batch = {
-            "words": self._in_groups(tokens.astype(np.int32), self.window),
-            "before": self._in_groups(before.astype(np.int8), 0),
-            "after": self._in_groups(after.astype(np.int8), 0),
-            "blocks": np.full(self._groups, blocks, np.int32),
-            "raw": np.full(self._groups, raw, np.int32),
-        }
-        return {name: leaf[self._own_groups] for name, leaf in batch.items()}
+        raw = int(self._corpus.raw[last] - self._corpus.raw[first])
+        return tokens, before, after, raw
 
     @functools.lru_cache(maxsize=2)  # noqa: B019 - lives as long as the run
     def _order(self, epoch: int) -> np.ndarray:

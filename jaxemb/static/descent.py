@@ -66,10 +66,12 @@ def adagrad(
     The sums of squares are of gradients times learning rate, and a gradient is divided
     by the root of the sum before it. A row that comes often is divided by that of the
     squares before and of its other gradients, so that many at once do not throw it.
+    That sum is got by taking the gradient's own square from the new sum again, which
+    rounds to nothing where it is very large; so it is held at 1, where sums begin.
 
     Args:
       tables: by name, a row an entry.
-      squares: for every number of the tables, the sum of squares so far, above 0.
+      squares: for every number of the tables, the sum of squares so far, 1 or more.
       ids: by table, the rows that the loss is a function of.
       loss_fn: of those rows.
       learning_rate: of AdaGrad.
@@ -84,9 +86,22 @@ def adagrad(
     for name, step in steps.items():
         own = jnp.square(step)
         squares[name] = squares[name].at[ids[name]].add(own)
-        others = jnp.maximum(squares[name][ids[name]] - own, jnp.finfo(own.dtype).tiny)
+        others = jnp.maximum(squares[name][ids[name]] - own, 1.0)
         tables[name] = tables[name].at[ids[name]].add(-step / jnp.sqrt(others))
     return tables, squares, axes.sum_over_devices(loss)
+
+
+def unless_exploded(
+    total: Float[Array, ""], count: Float[Array, ""], largest: float
+) -> Float[Array, ""]:
+    """A sum of losses, or infinity, which stops a run, where their mean is too large.
+
+    Args:
+      total: the sum.
+      count: of how many.
+      largest: what the mean never reaches while anything is learnt.
+    """
+    return jnp.where(total > largest * count, jnp.inf, total)
 
 
 def _gradient(tables: Tables, ids: Ids, loss_fn: RowLoss) -> tuple[Tables, Any]:

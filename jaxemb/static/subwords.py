@@ -1,6 +1,6 @@
 """The n-grams of a block's words, laid out for row-sparse training."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -33,11 +33,18 @@ class NGrams:
         """The buckets that the vocabulary uses: rows of the table."""
         return len(self._used)
 
-    def lay_out(self, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def most(self, words: np.ndarray) -> int:
+        """Room for the n-grams of any one group of words, int (..., group)."""
+        longest = int(self._counts[words].sum(axis=-1).max(initial=0))
+        return max(_ROUND, -(-longest // _ROUND) * _ROUND)
+
+    def lay_out(self, words: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
         """Rows and owners of the n-grams of groups of words.
 
         Args:
           words: int (..., group).
+          most: the room for a group's n-grams: that of all groups of a step, of which
+            these may be one process's, since all compile one program.
 
         Returns:
           Two int32 arrays (..., most): rows of the table, and the place in its group of
@@ -52,7 +59,6 @@ class NGrams:
         )
         rows = self._rows[np.repeat(self._firsts[flat], counts) + within]
         of_group = counts.reshape(-1, group).sum(axis=1)
-        most = max(_ROUND, -(-int(of_group.max(initial=0)) // _ROUND) * _ROUND)
         number = owner_word // group
         column = np.arange(len(rows)) - np.repeat(
             np.cumsum(of_group) - of_group, of_group
@@ -69,17 +75,3 @@ class NGrams:
         buckets = np.zeros((self.buckets, trained.shape[1]), np.float32)
         buckets[self._used] = trained[: len(self)]
         return Subwords(buckets, own, self.minn, self.maxn)
-
-
-def with_ngrams(
-    batches: Callable[[int], dict[str, np.ndarray]], ngrams: NGrams, window: int
-) -> Callable[[int], dict[str, np.ndarray]]:
-    """The same batches with `ngrams` and `owners` of their words."""
-
-    def batch(step: int) -> dict[str, np.ndarray]:
-        leaves = batches(step)
-        words = leaves["words"][..., window : leaves["words"].shape[-1] - window]
-        rows, owners = ngrams.lay_out(words)
-        return {**leaves, "ngrams": rows, "owners": owners}
-
-    return batch

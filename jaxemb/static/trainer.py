@@ -1,8 +1,6 @@
 """Training of word vectors: an objective, a corpus, and the loop of `jaxemb.train`."""
 
 import dataclasses
-import hashlib
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -13,16 +11,19 @@ from etils import epath
 
 from jaxemb import axes
 from jaxemb.data.corpus import Corpus
-from jaxemb.static import descent, noise
+from jaxemb.static import descent, noise, rows, running
 from jaxemb.static.blocks import Blocks, Layout
 from jaxemb.static.objectives import Block, Objective, SubwordSkipGram
 from jaxemb.static.settings import check_at_least
-from jaxemb.static.subwords import NGrams, with_ngrams
-from jaxemb.static.tables import WordTables, write_words
-from jaxemb.train import loop, parallel
+from jaxemb.static.subwords import NGrams
+from jaxemb.static.tables import WordTables
+from jaxemb.train import parallel
+from jaxemb.train.metrics import Mean
 from jaxemb.train.state import State
 
 _MOST = 16  # see `most_places`
+# A loss so many times that of tossing coins tells that the tables have exploded.
+_EXPLODED = 10
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -57,59 +58,45 @@ def train(
     objective: Objective,
     training: Training,
     workdir: epath.PathLike,
-    *,
-    mesh: jax.sharding.Mesh | None = None,
-    mode: parallel.Mode = "jit",
-    shard_rows: bool = False,
-    name: str = "word vectors",
-    progress: bool = True,
-    **instruments: Any,
+    **options: Any,
 ) -> WordTables:
     """Trains word vectors, going on from the newest checkpoint in `workdir`.
 
-    After each epoch the loss on `corpus.held_out`, if there is any, is written to
-    `metrics.jsonl` as `held_out/loss`: the mean over all its true pairs (CBOW: words),
-    where `train/loss` is over every eighth word as it was met.
+    A loss is that of a word: the sum over its pairs (of CBOW, which has one prediction
+    a word, that one) of `-log sigmoid` of the true pair's score and of minus those of
+    its `negatives` noise words, averaged over the words that have a neighbour once
+    frequent ones are left out. In `metrics.jsonl`, `train/loss` is over every eighth of
+    them, before the update that they take part in, of the steps since the line before;
+    `held_out/loss`, after each epoch, is over all of `corpus.held_out`, with the same
+    windows and noise words each time. It is not there where nothing was held out, or no
+    word of it has a neighbour.
 
     Args:
       corpus: to train on.
       objective: what to train for.
       training: everything else that the vectors depend on.
       workdir: the run's folder.
-      mesh: the devices; all of them if None.
-      mode: "jit" or "pmap".
-      shard_rows: spread the rows of the tables over the devices.
-      name: shown before the progress bar.
-      progress: show one.
-      **instruments: `tensorboard` and `profile` of `train.fit`.
+      **options: the fields of `RunOptions`.
+
+    Raises:
+      InputError: where an epoch has nothing to learn, or `workdir` holds another run.
+      Diverged: where the loss explodes.
     """
-    mesh = parallel.make_mesh() if mesh is None else mesh
     prepared = Prepared(corpus, objective, training)
-    num_steps = training.epochs * prepared.num_chunks
-    multiple = mesh.size if shard_rows else 1
-    state = prepared.state(multiple)
-    step = parallel.data_parallel(
-        make_step(objective, training, num_steps),
-        mesh,
-        mode=mode,
-        shard_rows=("^params/",) if shard_rows else (),
-    )
-    write_words(epath.Path(workdir), corpus.words)
-    state = loop.fit(
-        state,
-        step,
+    params = running.run(
+        prepared.state,
+        make_step(objective, training, training.epochs * prepared.num_chunks),
         prepared.batches,
-        num_steps,
         workdir,
-        evaluate=prepared.held_out_loss if corpus.held_out else None,
-        evaluate_every=prepared.num_chunks,
-        save_every=prepared.num_chunks,
+        running.RunOptions(**options),
+        epochs=training.epochs,
+        steps_an_epoch=prepared.num_chunks,
+        words=corpus.words,
         config=prepared.config,
-        name=name,
-        progress=progress,
-        **instruments,
+        learning_rate=training.learning_rate,
+        evaluate=prepared.evaluate,
     )
-    return prepared.tables(parallel.to_host(state.params))
+    return prepared.tables(params)
 
 
 class Prepared:
@@ -121,16 +108,18 @@ class Prepared:
             training, layout=training.layout.settled(subwords)
         )
         self._corpus, self._objective, self._training = corpus, objective, training
-        process = (jax.process_index(), jax.process_count())
-        blocks = self._blocks(corpus, process)
-        self.num_chunks = blocks.num_chunks
         self.ngrams = None
         if isinstance(objective, SubwordSkipGram):
             self.ngrams = NGrams(
                 corpus.words, objective.minn, objective.maxn, objective.buckets
             )
-        self.batches = self._with_ngrams(blocks)
-        self._held_out: list[dict[str, np.ndarray]] | None = None
+        process = (jax.process_index(), jax.process_count())
+        self.batches = self._blocks(corpus, process)
+        self.num_chunks = self.batches.num_chunks
+        self._held_out = None
+        if corpus.held_out:
+            blocks = self._blocks(_same_draws(corpus), (0, 1))
+            self._held_out = blocks if blocks.has_neighbours(0) else None
         self._loss = parallel.everywhere(_block_losses(objective))
 
     def _blocks(self, corpus: Corpus, process: tuple[int, int]) -> Blocks:
@@ -141,51 +130,33 @@ class Prepared:
             dynamic=self._training.dynamic,
             sample=self._training.sample,
             seed=self._training.seed,
+            ngrams=self.ngrams,
             process=process,
         )
-
-    def _with_ngrams(self, blocks: Blocks) -> Callable[[int], dict[str, np.ndarray]]:
-        if self.ngrams is None:
-            return blocks
-        return with_ngrams(blocks, self.ngrams, self._objective.window)
 
     @property
     def config(self) -> dict[str, Any]:
         """Everything that the vectors depend on, as JSON."""
-        corpus = self._corpus
-        digest = hashlib.sha256(np.ascontiguousarray(corpus.counts).tobytes())
-        digest.update("\n".join(corpus.words).encode("utf-8", "surrogatepass"))
         return {
             "objective": type(self._objective).__name__,
             **dataclasses.asdict(self._objective),
             **dataclasses.asdict(self._training),
-            "corpus": {
-                "words": int(corpus.raw[-1]),
-                "vocabulary": len(corpus.words),
-                "sha256": digest.hexdigest(),
-            },
+            "corpus": running.corpus_identity(self._corpus),
         }
 
-    def state(self, multiple: int) -> State:
-        """Tables as word2vec begins: small random inputs, outputs of zero.
-
-        Rows of zero, which nothing reads, fill up to a multiple of `multiple`.
-        """
+    def state(self) -> State:
+        """Tables as word2vec begins: small random inputs, outputs of zero."""
         training, vocab = self._training, len(self._corpus.words)
         word_key, ngram_key, root_key = jax.random.split(
             jax.random.key(training.seed), 3
         )
-
-        def random_rows(key, rows):
-            table = jax.random.uniform(key, (rows, training.dim)) - 0.5
-            return _filled(np.asarray(table) / training.dim, multiple)
-
+        shape, width = (training.dim,), float(training.dim)
         params = {
-            "input": random_rows(word_key, vocab),
-            "output": _filled(np.zeros((vocab, training.dim), np.float32), multiple),
+            "input": rows.uniform(word_key, vocab, shape, width),
+            "output": rows.zeros(vocab, shape),
         }
         if self.ngrams is not None:
-            params["ngrams"] = random_rows(ngram_key, len(self.ngrams))
+            params["ngrams"] = rows.uniform(ngram_key, len(self.ngrams), shape, width)
         counts = np.asarray(self._corpus.counts)
         return State(
             step=jnp.zeros([], jnp.int32),
@@ -195,32 +166,33 @@ class Prepared:
             frozen={"noise": noise.unigram(counts, training.noise_power)},
         )
 
-    def held_out_loss(self, state: State) -> Mapping[str, float]:
-        """The loss on the sentences kept apart, the same draws each time."""
-        if self._held_out is None:
-            assert self._corpus.held_out is not None
-            blocks = self._blocks(_same_draws(self._corpus), (0, 1))
-            batches = self._with_ngrams(blocks)
-            self._held_out = [batches(i) for i in range(blocks.num_chunks)]
-        total = predictions = 0.0
-        for number, batch in enumerate(self._held_out):
-            variables = {**state.variables, "number": jnp.asarray(number)}
-            one, count = jax.device_get(self._loss(variables, batch))
-            total, predictions = total + float(one), predictions + float(count)
-        return {"held_out/loss": total / predictions if predictions else math.nan}
+    @property
+    def evaluate(self) -> Callable[[State], Mapping[str, float]] | None:
+        """The held-out loss as a function of the state; None where there is none."""
+        return None if self._held_out is None else self._held_out_loss
+
+    def _held_out_loss(self, state: State) -> Mapping[str, float]:
+        assert self._held_out is not None
+        total = words = 0.0
+        for number in range(self._held_out.num_chunks):
+            variables = {**state.variables, "number": np.int32(number)}
+            losses = self._loss(variables, self._held_out(number))
+            one, count = jax.device_get(losses)
+            total, words = total + float(one), words + float(count)
+        return {"held_out/loss": total / words}
 
     def tables(self, params: Mapping[str, np.ndarray]) -> WordTables:
         """What was trained, without the rows that fill up."""
-        rows = len(self._corpus.words)
+        vocab = len(self._corpus.words)
         subwords = None
         if self.ngrams is not None:
-            own = np.ascontiguousarray(params["input"][:rows])
+            own = np.ascontiguousarray(params["input"][:vocab])
             subwords = self.ngrams.table(own, params["ngrams"])
         return WordTables(
             self._corpus.words,
             np.asarray(self._corpus.counts),
-            params["input"][:rows],
-            params["output"][:rows],
+            params["input"][:vocab],
+            params["output"][:vocab],
             subwords=subwords,
         )
 
@@ -239,34 +211,35 @@ def most_places(objective: Objective, training: Training) -> float:
 def make_step(objective: Objective, training: Training, num_steps: int):
     """Builds `step(state, batch)`: one update of the tables for each block of a chunk.
 
-    Its metrics are `loss`, the mean over true pairs (CBOW: words) of every eighth word,
-    and `words`, how many words of text it covered.
+    Its metrics are `loss`, as `train` tells it, infinite where it is finite but beyond
+    all learning, and `words`, how many words of text it covered.
     """
     most = most_places(objective, training)
     falls = (training.learning_rate - training.last_learning_rate) / num_steps
+    largest = _EXPLODED * objective.untrained
 
-    def step(state: State, batch: dict[str, Any]) -> tuple[State, dict[str, jax.Array]]:
+    def step(state: State, batch: dict[str, Any]) -> tuple[State, dict[str, Any]]:
         rate = training.learning_rate - falls * state.step
 
         def update(number, carry):
-            tables, total, predictions = carry
+            tables, total, words = carry
             key = jax.random.fold_in(state.step_key, number)
             block = _block(objective, state.frozen["noise"], batch, number, key)
             tables, loss = descent.descend(
                 tables,
                 objective.ids(block),
-                lambda rows: objective.loss(rows, block),
+                lambda read: objective.loss(read, block),
                 rate,
                 most,
             )
-            return tables, total + loss.shown, predictions + loss.predictions
+            return tables, total + loss.shown, words + loss.words
 
         zero = jnp.zeros([])
-        tables, total, predictions = jax.lax.fori_loop(
+        tables, total, words = jax.lax.fori_loop(
             0, jnp.max(batch["blocks"]), update, (state.params, zero, zero)
         )
         metrics = {
-            "loss": total / jnp.maximum(predictions, 1),
+            "loss": Mean(descent.unless_exploded(total, words, largest), words),
             "words": jnp.max(batch["raw"]).astype(jnp.float32),
         }
         return dataclasses.replace(state, step=state.step + 1, params=tables), metrics
@@ -275,7 +248,7 @@ def make_step(objective: Objective, training: Training, num_steps: int):
 
 
 def _block_losses(objective: Objective):
-    """From tables and a batch to its loss and predictions, summed over all words."""
+    """From tables and a batch to its loss, summed over all words, and their number."""
 
     def losses(variables, batch):
         root = jax.random.fold_in(jax.random.key(0), variables["number"])
@@ -283,9 +256,9 @@ def _block_losses(objective: Objective):
         def add(number, carry):
             key = jax.random.fold_in(root, number)
             block = _block(objective, variables["noise"], batch, number, key)
-            rows = descent.take(variables["params"], objective.ids(block))
-            loss = objective.loss(rows, block, every=1)
-            return carry[0] + loss.shown, carry[1] + loss.predictions
+            read = descent.take(variables["params"], objective.ids(block))
+            loss = objective.loss(read, block, every=1)
+            return carry[0] + loss.shown, carry[1] + loss.words
 
         zero = jnp.zeros([])
         return jax.lax.fori_loop(0, jnp.max(batch["blocks"]), add, (zero, zero))
@@ -318,7 +291,3 @@ def _same_draws(corpus: Corpus) -> Corpus:
     held_out = corpus.held_out
     assert held_out is not None
     return dataclasses.replace(held_out, counts=corpus.counts)
-
-
-def _filled(table: np.ndarray, multiple: int) -> np.ndarray:
-    return np.pad(table, ((0, -len(table) % multiple), (0, 0)))

@@ -2,7 +2,7 @@
 
 from jaxemb.train.checkpoints import load_config, load_params
 from jaxemb.train.loop import Diverged, fit
-from jaxemb.train.metrics import read_metrics
+from jaxemb.train.metrics import Mean, read_metrics
 from jaxemb.train.parallel import (
     data_parallel,
     everywhere,
@@ -18,6 +18,7 @@ from jaxemb.train.step import make_step, over_seeds
 
 __all__ = [
     "Diverged",
+    "Mean",
     "Preempted",
     "State",
     "data_parallel",

@@ -20,7 +20,7 @@ from jaxemb import storage
 from jaxemb.errors import InputError
 from jaxemb.train import checkpoints as checkpoints_lib
 from jaxemb.train import instruments, parallel
-from jaxemb.train.metrics import MetricsLog
+from jaxemb.train.metrics import Mean, MetricsLog
 from jaxemb.train.preemption import Preempted, Preemption
 from jaxemb.train.progress import Progress
 from jaxemb.train.state import State
@@ -37,7 +37,7 @@ class Diverged(RuntimeError):
 
 
 def fit(
-    state: State,
+    state: State | Callable[[], State],
     step: Step | parallel.DataParallel,
     batches: Callable[[int], Any],
     num_steps: int,
@@ -61,7 +61,8 @@ def fit(
     `metrics.jsonl`, as one that was not.
 
     Args:
-      state: at step 0; consumed by no one, so that it can start several runs.
+      state: at step 0; consumed by no one, so that it can start several runs. Or a
+        function that computes it, which is then done where the state belongs.
       step: from state and batch to state and metrics; a plain function is compiled for
         all devices.
       batches: the step's batch, this process's part; a function of the step alone.
@@ -71,7 +72,8 @@ def fit(
       evaluate_every: in steps; after the last step too. Only there if None.
       keep_best: a score of `evaluate`; the parameters at its first maximum are kept in
         `workdir/best`.
-      log_every: how many steps are averaged into a line of `metrics.jsonl`.
+      log_every: how many steps are averaged into a line of `metrics.jsonl`: each
+        counts as one, or as its `train.Mean` tells.
       save_every: in steps; `evaluate_every` or the end if None.
       keep: how many checkpoints stay.
       config: written to `config.json`; a run with another one does not go on.
@@ -100,14 +102,14 @@ def fit(
             workdir / checkpoints_lib.FOLDER, keep=keep
         )
         stack.callback(checkpoints.close)
-        state = step.place(state)
+        current = step.place(state)
         memory = _Memory()
-        restored = checkpoints.restore(state)
+        restored = checkpoints.restore(current)
         if restored is not None:
-            state, saved = restored
+            current, saved = restored
             memory = _Memory(**saved)
-            _LOG.info("%s: going on from step %d", workdir, _step_of(state))
-        start = _step_of(state)
+            _LOG.info("%s: going on from step %d", workdir, _step_of(current))
+        start = _step_of(current)
         if start > num_steps:
             raise InputError(
                 f"{workdir}: holds a run of {start} steps, more than the {num_steps} "
@@ -128,12 +130,13 @@ def fit(
         def settle(limit: int = 0) -> None:
             """Takes in the metrics of all but the newest `limit` steps."""
             while len(pending) > limit:
-                number, values = pending.popleft()
-                values = _mean_scalars(jax.device_get(values))
-                if not math.isfinite(values.get("loss", 0.0)):
-                    raise Diverged(_divergence(number, values["loss"], state))
+                number, metrics = pending.popleft()
+                values = _counted(jax.device_get(metrics))
+                loss = values.get("loss", _NOTHING).total
+                if not math.isfinite(loss):
+                    raise Diverged(_divergence(number, loss, current))
                 memory.add(values)
-                bar.advance(number, values)
+                bar.advance(number, _means(values))
                 if _due(number, log_every, num_steps):
                     record(number, memory.take_means("train/"))
 
@@ -150,11 +153,11 @@ def fit(
                 return
             scores = None
             with preemption.interrupting():
-                scores = {k: float(v) for k, v in evaluate(state).items()}
+                scores = {k: float(v) for k, v in evaluate(current).items()}
             if scores is None:
                 return
             if keep_best and _is_best(scores, keep_best, log.lines):
-                _save_best(workdir, state, config or {})
+                _save_best(workdir, current, config or {})
             record(number, scores)
             memory.owes_evaluation = False
             bar.pause()
@@ -164,7 +167,7 @@ def fit(
             log.flush()
             events.flush()
             memory.lines = len(log.lines)
-            checkpoints.save(state, dataclasses.asdict(memory), config or {})
+            checkpoints.save(current, dataclasses.asdict(memory), config or {})
             bar.pause()
 
         def leave(number: int) -> None:
@@ -180,7 +183,7 @@ def fit(
         for number, batch in enumerate(feed, start=start + 1):
             bar.saw(_batch_size(batch) * jax.process_count())
             with trace.step(number):
-                state, metrics = step(state, batch)
+                current, metrics = step(current, batch)
                 pending.append((number, metrics))
                 settle(in_flight)
             if evaluate is not None and _due(number, evaluate_every, num_steps):
@@ -193,7 +196,7 @@ def fit(
         checkpoints.wait()
         if preemption.noticed:  # while the last step was saved
             leave(num_steps)
-        return state
+        return current
 
 
 @dataclasses.dataclass
@@ -201,29 +204,44 @@ class _Memory:
     """What a checkpoint remembers of the loop beside the state."""
 
     sums: dict[str, float] = dataclasses.field(default_factory=dict)
-    """Of the metrics since the last line."""
-    counts: dict[str, int] = dataclasses.field(default_factory=dict)
+    """Of the metrics since the last line; python's floats have 64 bits."""
+    counts: dict[str, float] = dataclasses.field(default_factory=dict)
     lines: int = 0
     """Of `metrics.jsonl`, at this step."""
     owes_evaluation: bool = False
     """Whether the evaluation due at this step was not finished."""
 
-    def add(self, values: Mapping[str, float]) -> None:
+    def add(self, values: Mapping[str, Mean]) -> None:
         for name, value in values.items():
-            self.sums[name] = self.sums.get(name, 0.0) + value
-            self.counts[name] = self.counts.get(name, 0) + 1
+            self.sums[name] = self.sums.get(name, 0.0) + value.total
+            self.counts[name] = self.counts.get(name, 0.0) + value.count
 
     def take_means(self, prefix: str) -> dict[str, float]:
-        means = {prefix + name: s / self.counts[name] for name, s in self.sums.items()}
+        sums = {n: Mean(s, self.counts[n]) for n, s in self.sums.items()}
         self.sums, self.counts = {}, {}
-        return means
+        return {prefix + name: mean for name, mean in _means(sums).items()}
 
 
-def _mean_scalars(values: Mapping[str, Any]) -> dict[str, float]:
-    """Python floats; the seeds of a state that carries several are averaged."""
+_NOTHING = Mean(0.0, 0.0)
+
+
+def _counted(values: Mapping[str, Any]) -> dict[str, Mean]:
+    """In python floats; the seeds of a state that carries several are averaged."""
+
+    def scalar(value: Any) -> float:
+        return float(np.mean(value, dtype=np.float64))
+
     return {
-        name: float(np.mean(value, dtype=np.float64)) for name, value in values.items()
+        name: Mean(scalar(value.total), scalar(value.count))
+        if isinstance(value, Mean)
+        else Mean(scalar(value), 1.0)
+        for name, value in values.items()
     }
+
+
+def _means(values: Mapping[str, Mean]) -> dict[str, float]:
+    """Of the metrics that count anything."""
+    return {n: mean.total / mean.count for n, mean in values.items() if mean.count}
 
 
 def _step_of(state: State) -> int:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from etils import epath
 
@@ -10,6 +10,17 @@ from jaxemb import storage
 from jaxemb.errors import InputError
 
 FILE = "metrics.jsonl"
+
+
+class Mean(NamedTuple):
+    """A metric of a step as sum and count: steps of unequal size add up exactly.
+
+    A step that counts nothing has no such metric, and a line of steps that all count
+    nothing has none either.
+    """
+
+    total: Any  # float scalar
+    count: Any  # float scalar
 
 
 def read_metrics(workdir: epath.PathLike) -> list[dict[str, Any]]:

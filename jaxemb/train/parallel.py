@@ -1,5 +1,6 @@
 """One step on many devices: `jit` over a mesh, or `pmap`, in one process or several."""
 
+import itertools
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -7,6 +8,7 @@ from typing import Any, Literal
 
 import jax
 import numpy as np
+import orbax.checkpoint as ocp
 from jax.experimental import multihost_utils
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
@@ -16,6 +18,9 @@ from jaxemb.train.state import State
 from jaxemb.train.step import Metrics, Step
 
 Mode = Literal["jit", "pmap"]
+
+_PATIENCE_MS = 24 * 3600 * 1000
+_BARRIERS = itertools.count()
 
 
 def initialize() -> None:
@@ -70,8 +75,14 @@ class DataParallel:
         self._batch_sharding = NamedSharding(mesh, PartitionSpec(axes.DATA))
         self._compiled: Callable | None = None
 
-    def place(self, state: State) -> State:
-        """The state on the mesh's devices, in buffers that steps may consume."""
+    def place(self, state: State | Callable[[], State]) -> State:
+        """The state on the mesh's devices, in buffers that steps may consume.
+
+        A function is computed there, each device making no more than its rows.
+        """
+        if not isinstance(state, State):
+            shardings = self._state_shardings(jax.eval_shape(state))
+            return jax.jit(state, out_shardings=shardings)()
         shardings = self._state_shardings(state)
         # A copy through the host: a step donates its state, the caller keeps theirs.
         return jax.tree.map(_from_host, state, shardings)
@@ -227,6 +238,11 @@ def is_primary() -> bool:
 
 
 def wait_for_all(name: str) -> None:
-    """Returns once every process has come to the same point."""
+    """Returns once every process has come to the same point, for a day if need be.
+
+    Not by a collective of the devices: on CPU these give up after half a minute, where
+    one process may be reading a corpus for much longer.
+    """
     if jax.process_count() > 1:
-        multihost_utils.sync_global_devices(name)
+        wait = ocp.multihost.get_barrier_sync_fn()
+        wait(key=f"{name} {next(_BARRIERS)}", timeout_ms=_PATIENCE_MS)

@@ -8,6 +8,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemaini
 from rich.progress import Progress as RichProgress
 
 _QUIET_SECONDS = 30
+_UNITS = "words", "entries"
 
 
 class Progress:
@@ -53,18 +54,20 @@ class Progress:
     def advance(self, step: int, values: Mapping[str, float]) -> None:
         """Shows that a step is done, with its loss.
 
-        A step that counts its `words` among its metrics is timed by these.
+        A step that counts its `words` or `entries` among its metrics is timed by these.
         """
         now = time.monotonic()
-        if "words" in values:
-            self._examples, self._unit = values["words"], "words"
+        for unit in _UNITS:
+            if unit in values:
+                self._examples, self._unit = values[unit], unit
         if self._last is not None:
             # A moving mean, because steps come in bursts.
             decay = 0.9 if self._step_seconds else 0.0
             seconds = now - self._last
             self._step_seconds = decay * self._step_seconds + (1 - decay) * seconds
         self._last = now
-        note = f"loss {values.get('loss', float('nan')):.4f} · {self.rate_text}"
+        loss = f"loss {values['loss']:.4f} · " if "loss" in values else ""
+        note = f"{loss}{self.rate_text}"
         self._bar.update(self._task, completed=step, note=note)
         if self._show and not self._console.is_terminal:
             if now - self._last_line > _QUIET_SECONDS:
@@ -73,7 +76,7 @@ class Progress:
 
     @property
     def rates(self) -> dict[str, float]:
-        """Seconds a step, and examples or words a second, lately."""
+        """Seconds a step, and examples, words or entries a second, lately."""
         seconds = self._step_seconds
         examples = self._examples / seconds if seconds else 0.0
         return {"speed/step_seconds": seconds, f"speed/{self._unit}": examples}

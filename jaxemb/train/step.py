@@ -12,7 +12,7 @@ from jaxemb import axes
 from jaxemb.errors import InputError
 from jaxemb.train.state import State
 
-Metrics = dict[str, jax.Array]
+Metrics = dict[str, Any]  # scalars, or a `metrics.Mean` of two
 LossFn = Callable[[dict[str, Any], Any, jax.Array], tuple[jax.Array, Metrics]]
 Step = Callable[[State, Any], tuple[State, Metrics]]
 

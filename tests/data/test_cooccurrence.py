@@ -81,7 +81,7 @@ def test_neither_memory_nor_blocks_change_a_bit(tmp_path, monkeypatch):
     text = [[f"w{i}" for i in generator.zipf(1.3, 30) % 300] for _ in range(300)]
     words = built(text, tmp_path / "corpus")
     monkeypatch.setattr(cooccurrence, "_FAN_IN", 3)  # so that runs have levels
-    arrays = []
+    arrays, digests = [], set()
     for number, memory in enumerate([1 << 16, 1 << 18, 1 << 28]):
         counted = cooccurrence.count(
             words, tmp_path / f"{number}", memory=memory, progress=False
@@ -90,6 +90,10 @@ def test_neither_memory_nor_blocks_change_a_bit(tmp_path, monkeypatch):
         assert counted.values.dtype == np.float32
         names = ["columns.npy", "cooccurrences.json", "rows.npy", "values.npy"]
         assert sorted(os.listdir(counted.folder)) == names
+        digests.add(counted.sha256)
+    assert len(digests) == 1
+    wider = cooccurrence.count(words, tmp_path / "w", window=11, progress=False)
+    assert wider.sha256 not in digests
     for other in arrays[1:]:
         for one, two in zip(arrays[0], other, strict=True):
             assert np.array_equal(one, two)

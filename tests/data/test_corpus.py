@@ -110,12 +110,43 @@ def test_arrays_are_mapped_and_typed(tmp_path):
     assert info["min_count"] == 1 and info["held_out"] == 0
 
 
+def test_a_digest_tells_texts_apart(tmp_path):
+    text = [["a", "b"], ["b", "a"], ["a"], ["b"]]
+    numbers = iter(range(99))
+
+    def digest(text, **settings):
+        folder = tmp_path / f"{next(numbers)}"
+        return build(text, folder, min_count=1, **settings).sha256
+
+    whole, apart = digest(text), digest(text, held_out=2)
+    assert whole == digest(iter(text)) and apart == digest(text, held_out=2)
+    assert corpus.open_corpus(tmp_path / "0").sha256 == whole
+    others = {
+        "order of words": digest([["b", "a"], ["b", "a"], ["a"], ["b"]]),
+        "sentences": digest([["a", "b", "b"], ["a"], ["a"], ["b"]]),
+        "words": digest([["a", "c"], ["c", "a"], ["a"], ["c"]]),
+        "a part kept apart": apart,
+        "another part": digest([["a", "b"], ["a", "b"], ["a"], ["b"]], held_out=2),
+    }
+    assert len({whole, *others.values()}) == 1 + len(others)
+
+
+def test_a_corpus_of_an_earlier_version_has_the_same_digest(tmp_path):
+    built = build([["a", "b"], ["b"]], tmp_path / "c", min_count=1, held_out=2)
+    path = tmp_path / "c" / "corpus.json"
+    info = json.loads(path.read_text())
+    assert info.pop("sha256") == built.sha256
+    path.write_text(json.dumps(info))
+    assert corpus.open_corpus(tmp_path / "c").sha256 == built.sha256
+
+
 def test_small_chunks_make_the_same_corpus(tmp_path, monkeypatch):
     generator = np.random.default_rng(0)
     text = [[f"w{i}" for i in generator.zipf(1.5, 9) % 50] for _ in range(200)]
     whole = build(text, tmp_path / "whole", min_count=2, held_out=7)
     monkeypatch.setattr(building, "_CHUNK", 20)
     pieces = build(iter(text), tmp_path / "pieces", min_count=2, held_out=7)
+    assert whole.sha256 == pieces.sha256
     for one, two in ((whole, pieces), (whole.held_out, pieces.held_out)):
         assert one.words == two.words
         for name in ("counts", "tokens", "starts", "raw"):

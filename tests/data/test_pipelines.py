@@ -1,5 +1,6 @@
 """Beam runs in another process: it wants older libraries than the rest."""
 
+import dataclasses
 import gzip
 import importlib.util
 import itertools
@@ -56,7 +57,7 @@ def run(*arguments, check=True):
 
 
 def same_corpus(one, two):
-    assert one.words == two.words
+    assert one.words == two.words and one.sha256 == two.sha256
     for name in ("counts", "tokens", "starts", "raw"):
         assert np.array_equal(getattr(one, name), getattr(two, name)), name
     if one.held_out is None:
@@ -66,6 +67,7 @@ def same_corpus(one, two):
 
 
 def same_pairs(one, two):
+    assert one.sha256 == two.sha256
     assert (one.vocab, one.window, one.weighting) == (
         two.vocab,
         two.window,
@@ -146,6 +148,32 @@ def test_shards_that_are_not_whole(tmp_path, capsys):
     assert "`encode` has not completed here" in capsys.readouterr().err
 
 
+def write_pairs(folder, counted, files=3):
+    """What the pipeline `cooccurrences` leaves, by hand; nothing is in the last."""
+    scheme = cooccurrence.Scheme(counted.vocab, counted.window)
+    keys = (counted.rows.astype(np.int64) << scheme.bits) | counted.columns
+    sums = np.round(counted.values.astype(np.float64) * scheme.unit).astype(np.int64)
+    folder.mkdir()
+    half = len(keys) // 2
+    for number, part in enumerate((slice(half), slice(half, None), slice(0))):
+        path = folder / shards.PAIRS.format(number, files)
+        np.savez(path, keys=keys[part], sums=sums[part])
+    told = {"scheme": dataclasses.asdict(scheme), "shards": files}
+    (folder / "pairs.json").write_text(json.dumps(told))
+
+
+def test_a_lost_shard_of_pairs_is_told_from_an_empty_one(tmp_path):
+    built = corpus.build([list("abcab")], tmp_path / "c", min_count=1, progress=False)
+    counted = cooccurrence.count(built, tmp_path / "m", window=2, progress=False)
+    write_pairs(tmp_path / "pairs", counted)
+    collected = shards.cooccurrences_from_shards(tmp_path / "pairs", tmp_path / "n")
+    same_pairs(collected, counted)
+    (tmp_path / "pairs" / shards.PAIRS.format(1, 3)).unlink()
+    with pytest.raises(InputError, match=r"pairs-00001-of-00003.npz: no such file"):
+        shards.cooccurrences_from_shards(tmp_path / "pairs", tmp_path / "o")
+    assert not (tmp_path / "o").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -196,6 +224,7 @@ def test_small_pieces_equal_one_machine(tmp_path):
         *("--window", "3", "--one-sided", "--weighting", "flat", "--shards", "4"),
         *("--", "--direct_num_workers=2", "--direct_running_mode=multi_threading"),
     )
+    assert len(list(where["pairs"].glob("*.npz"))) == 4
     run("collect", "--input", where["text"], "--output", where["corpus"])
     run("collect", "--input", where["pairs"], "--output", where["matrix"])
     lower = [[word.lower() for word in sentence] for sentence in text]

@@ -6,6 +6,7 @@ from scipy import stats
 
 from jaxemb.errors import InputError
 from jaxemb.static.blocks import Blocks, Layout, keep_probability, reach
+from jaxemb.static.subwords import NGrams
 from tests.static import corpora
 
 LAYOUT = Layout(chunk=100, groups=4, group=8)
@@ -67,6 +68,40 @@ def test_processes_share_the_groups(tmp_path):
         np.testing.assert_array_equal(np.concatenate([p[name] for p in parts]), leaf)
     with pytest.raises(InputError, match="3 processes"):
         Blocks(text, LAYOUT, process=(0, 3))
+
+
+def test_processes_lay_n_grams_out_alike(tmp_path):
+    """The longest words may all be another process's; the shapes are everyone's."""
+    short, long = ["ab"] * 100, ["abcdefghijklmnopqrstuvwxyz" * 3] * 28
+    text = corpora.build(tmp_path / "c", [short + long])
+    layout = Layout(chunk=1000, groups=4, group=32)
+    ngrams = NGrams(text.words, 3, 6, 500)
+    options = {"sample": 0.0, "ngrams": ngrams}
+    whole = Blocks(text, layout, **options)(0)
+    parts = [Blocks(text, layout, process=(i, 2), **options)(0) for i in range(2)]
+    assert ngrams.most(centres(parts[0], 5)) < whole["ngrams"].shape[-1]
+    for name, leaf in whole.items():
+        np.testing.assert_array_equal(np.concatenate([p[name] for p in parts]), leaf)
+
+
+def test_a_long_sentence_is_one_chunk_and_no_chunk_is_empty(tmp_path):
+    text = corpora.build(tmp_path / "c", [["a", "b"], ["c"] * 950, ["d", "e"]])
+    blocks = Blocks(text, LAYOUT, sample=0.0)
+    raw = [int(blocks(step)["raw"][0]) for step in range(blocks.num_chunks)]
+    assert sum(raw) == 954 and min(raw) > 0
+    assert blocks.num_chunks <= 3
+
+
+def test_a_step_may_be_empty_an_epoch_may_not(tmp_path):
+    lonely = [["a"]] * 300
+    text = corpora.build(tmp_path / "c", [*lonely, ["b", "c"]])
+    blocks = Blocks(text, LAYOUT, sample=0.0)
+    batches = [blocks(step) for step in range(blocks.num_chunks)]
+    assert sorted(b["before"].sum() for b in batches)[-2:] == [0, 1]
+    text = corpora.build(tmp_path / "d", lonely)
+    blocks = Blocks(text, LAYOUT, sample=0.0)
+    with pytest.raises(InputError, match="nothing to learn in epoch 2, since no sente"):
+        blocks(blocks.num_chunks)
 
 
 def test_radii_are_uniform(tmp_path):

@@ -1,5 +1,8 @@
 """GloVe against loops in float64."""
 
+import dataclasses
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -92,7 +95,9 @@ def test_the_loss_curve_is_that_of_a_loop(text, counts, block):
             ]
             total += block_by_loops(tables, squares, block_entries, settings)
             met += len(block_entries)
-        assert float(metrics["loss"]) == pytest.approx(total / met, rel=1e-5)
+        loss = metrics["loss"]
+        assert float(loss.total) == pytest.approx(total, rel=1e-5)
+        assert int(loss.count) == int(metrics["entries"]) == met
     for name, table in tables.items():
         np.testing.assert_allclose(state.params[name], table, atol=1e-5)
 
@@ -133,7 +138,7 @@ def test_an_epoch_meets_every_entry_once_in_an_order_of_its_own(counts):
 def test_eight_devices_equal_one(text, counts, mesh, options):
     def run(mesh, **options):
         step = train.data_parallel(glove.make_step(SETTINGS), mesh, **options)
-        state = step.place(glove.init_state(len(text.words), SETTINGS, 8))
+        state = step.place(glove.init_state(len(text.words), SETTINGS))
         entries = glove.Entries(counts, chunk=64, block=8)
         for number in range(10):
             state, metrics = step(state, entries(number))
@@ -162,7 +167,9 @@ def test_a_run_leaves_both_tables_and_biases(text, counts, tmp_path):
     _, untrained = jax.jit(glove.make_step(SETTINGS))(
         first, glove.Entries(counts, chunk=64, block=8)(0)
     )
-    assert lines[-1]["train/loss"] < float(untrained["loss"])
+    before = untrained["loss"]
+    assert lines[-1]["train/loss"] < float(before.total / before.count)
+    assert "train/entries" in lines[-1] and "held_out/loss" not in lines[-1]
     np.testing.assert_array_equal(tables.counts, text.counts)
 
 
@@ -170,6 +177,76 @@ def test_counts_of_another_vocabulary(counts, tmp_path):
     other = corpora.build(tmp_path / "c", [["a", "b"]])
     with pytest.raises(InputError, match="counts of"):
         glove.train_glove(other, counts, SETTINGS, tmp_path / "run", progress=False)
+
+
+@pytest.mark.parametrize("change", ["window", "weighting", "order"])
+def test_other_counts_do_not_go_on(text, counts, tmp_path, change):
+    """Counts of as many entries, which differ in their values or settings alone."""
+    glove.train_glove(text, counts, SETTINGS, tmp_path / "run", progress=False)
+    words = text
+    options = {"window": 3, "weighting": "harmonic"}
+    if change == "order":  # the same co-occurrences, of a text with other sentences
+        sentences = corpora.random_sentences()[::-1]
+        words = corpora.build(tmp_path / "c", sentences)
+    else:
+        options |= {"weighting": {"weighting": "flat"}, "window": {"window": 100}}[
+            change
+        ]
+    other = cooccurrence.count(words, tmp_path / "x", progress=False, **options)
+    if change == "weighting":
+        assert len(other) == len(counts)
+    if change == "order":
+        assert other.sha256 == counts.sha256
+    wanted = "corpus" if change == "order" else "counts"
+    with pytest.raises(InputError, match=f"holds a run with {wanted} = "):
+        glove.train_glove(words, other, SETTINGS, tmp_path / "run", progress=False)
+
+
+def test_pairs_kept_apart_are_not_trained_on_in_either_order(counts):
+    every = 4
+    apart = glove.kept_apart(counts.rows, counts.columns, every)
+    np.testing.assert_array_equal(
+        apart, glove.kept_apart(counts.columns, counts.rows, every)
+    )
+    assert 0.5 / every < apart.mean() < 2 / every
+    entries = glove.Entries(counts, chunk=64, block=8, held_out=every)
+    met = set()
+    for step in range(entries.num_chunks):
+        batch = entries(step)
+        real = batch["counts"] > 0
+        pairs = (batch[k][real].tolist() for k in ("rows", "columns"))
+        met |= set(zip(*pairs, strict=True))
+    every_pair = zip(counts.rows.tolist(), counts.columns.tolist(), strict=True)
+    assert met == set(itertools.compress(every_pair, ~apart))
+
+
+def test_the_held_out_loss_is_that_of_a_loop(text, counts, tmp_path):
+    settings = dataclasses.replace(SETTINGS, held_out=4)
+    tables = glove.train_glove(text, counts, settings, tmp_path / "run", progress=False)
+    trained = {
+        name: np.asarray(getattr(tables, name), np.float64)
+        for name in ("input", "output", "input_bias", "output_bias")
+    }
+    apart = np.flatnonzero(glove.kept_apart(counts.rows, counts.columns, 4))
+    costs = [
+        cost_by_loops(trained, i, j, float(x), settings)[0]
+        for i, j, x in zip(
+            counts.rows[apart], counts.columns[apart], counts.values[apart], strict=True
+        )
+    ]
+    assert len(costs) > settings.chunk  # more than fit one batch
+    lines = train.read_metrics(tmp_path / "run")
+    held_out = [line["held_out/loss"] for line in lines if "held_out/loss" in line]
+    assert len(held_out) == settings.epochs
+    assert held_out[-1] == pytest.approx(np.mean(costs), rel=1e-5)
+    with pytest.raises(InputError, match="held_out is 1; expected 0, or N of 2"):
+        glove.GloVe(held_out=1)
+
+
+def test_a_rate_that_explodes_is_named(text, counts, tmp_path):
+    settings = dataclasses.replace(SETTINGS, learning_rate=1e4, epochs=10)
+    with pytest.raises(train.Diverged, match="choose a learning rate below 10000"):
+        glove.train_glove(text, counts, settings, tmp_path / "run", progress=False)
 
 
 def test_weights_of_counts():
@@ -194,3 +271,13 @@ def test_adagrad_divides_by_what_went_before():
     np.testing.assert_allclose(moved["t"], [[1.0], [0.0]])  # 2 - 0.5 * 4 / sqrt(1)
     np.testing.assert_allclose(sums["t"], [[1.0], [5.0]])
     assert float(loss) == 4.0
+
+
+def test_a_huge_gradient_is_divided_by_no_less_than_what_was_there():
+    """Its square swallows the sum before it, which float32 cannot give back."""
+    tables, squares = {"t": jnp.zeros((1, 1))}, {"t": jnp.ones((1, 1))}
+    ids = {"t": jnp.array([0])}
+    moved, _, _ = descent.adagrad(
+        tables, squares, ids, lambda rows: 1e6 * jnp.sum(rows["t"]), 1.0
+    )
+    np.testing.assert_allclose(moved["t"], [[-1e6]])

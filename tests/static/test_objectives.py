@@ -56,16 +56,16 @@ def windows(block):
 
 def skip_gram_by_loops(centre_vector, tables, block, negatives):
     output = np.asarray(tables["output"], np.float64)
-    total, pairs = 0.0, 0
+    total, words = 0.0, 0
     for g, c, word, near in windows(block):
         vector = centre_vector(g, c, word)
+        words += bool(near)
         for context in near:
-            pairs += 1
             total -= log_sigmoid(vector @ output[context])
             for noise in np.asarray(block.noise[g]):
                 share = negatives / block.noise.shape[1]
                 total -= share * log_sigmoid(-vector @ output[noise])
-    return total, pairs
+    return total, words
 
 
 def loss_of(objective, tables, block, **options):
@@ -74,11 +74,11 @@ def loss_of(objective, tables, block, **options):
 
 def test_skip_gram_is_a_loop_over_pairs(tables, block):
     inputs = np.asarray(tables["input"], np.float64)
-    wanted, pairs = skip_gram_by_loops(lambda g, c, w: inputs[w], tables, block, 5)
+    wanted, words = skip_gram_by_loops(lambda g, c, w: inputs[w], tables, block, 5)
     loss = loss_of(SkipGram(window=WINDOW), tables, block, every=1)
     assert loss.total == pytest.approx(wanted, rel=1e-5)
     assert loss.shown == pytest.approx(wanted, rel=1e-5)
-    assert loss.predictions == pairs
+    assert loss.words == words
 
 
 def test_shown_is_the_loss_of_every_so_many_th_word(tables, block):
@@ -88,7 +88,7 @@ def test_shown_is_the_loss_of_every_so_many_th_word(tables, block):
     wanted = loss_of(objective, tables, fewer, every=1)
     loss = loss_of(objective, tables, block, every=4)
     assert loss.shown == pytest.approx(float(wanted.total), rel=1e-5)
-    assert loss.predictions == wanted.predictions
+    assert loss.words == wanted.words
 
 
 def test_skip_gram_expects_what_noise_of_its_own_expects(tables, block):
@@ -117,7 +117,7 @@ def test_cbow_is_a_loop_over_words(tables, block):
             wanted -= 5 / block.noise.shape[1] * log_sigmoid(-mean @ output[noise])
     loss = loss_of(CBOW(window=WINDOW), tables, block, every=1)
     assert loss.total == pytest.approx(wanted, rel=1e-5)
-    assert loss.predictions == words
+    assert loss.words == words
 
 
 def test_cbow_steps_as_word2vec_or_by_the_gradient(tables, block):
@@ -164,11 +164,11 @@ def test_subwords_are_means_of_their_rows(tables, block):
         ]
         return (inputs[word] + ngrams[own].sum(axis=0)) / (1 + len(own))
 
-    wanted, pairs = skip_gram_by_loops(composed, tables, block, 5)
+    wanted, words = skip_gram_by_loops(composed, tables, block, 5)
     objective = SubwordSkipGram(window=WINDOW)
     loss = loss_of(objective, tables, block, every=1)
     assert loss.total == pytest.approx(wanted, rel=1e-5)
-    assert loss.predictions == pairs
+    assert loss.words == words
     # n-grams that fill up change nothing.
     filler = jax.grad(lambda t: loss_of(objective, t, block).total)(
         {**tables, "ngrams": tables["ngrams"]}
@@ -219,11 +219,23 @@ def test_a_row_takes_no_more_than_so_many_gradients(tables, block):
         )
 
 
+@pytest.mark.parametrize("make", [SkipGram, CBOW, SubwordSkipGram])
+def test_an_untrained_word_costs_its_coins(tables, block, make):
+    """At most, in the widest window; here every window is the widest."""
+    whole = block._replace(
+        before=jnp.full(SHAPE, WINDOW), after=jnp.full(SHAPE, WINDOW)
+    )
+    zeros = jax.tree.map(jnp.zeros_like, tables)
+    objective = make(window=WINDOW)
+    loss = loss_of(objective, zeros, whole, every=1)
+    assert loss.total / loss.words == pytest.approx(objective.untrained, rel=1e-5)
+
+
 def test_nothing_to_learn_gives_nothing(tables, block):
     empty = block._replace(before=block.before * 0, after=block.after * 0)
     for objective in (SkipGram(window=2), CBOW(window=2)):
         loss = loss_of(objective, tables, empty)
-        assert (float(loss.total), float(loss.predictions)) == (0, 0)
+        assert (float(loss.total), float(loss.words)) == (0, 0)
         grads = jax.grad(lambda t, o=objective: loss_of(o, t, empty).total)(tables)
         assert all(not np.any(g) for g in jax.tree.leaves(grads))
 

@@ -11,13 +11,14 @@ WORDS = ("a", "the", "naïve", "ox")
 def test_rows_are_the_hashes_that_gensim_finds():
     fasttext = pytest.importorskip("gensim.models.fasttext")
     ngrams = NGrams(WORDS, 3, 5, 40)
-    rows, owners = ngrams.lay_out(np.array([[0, 1], [2, 2], [3, 0]]))
+    words = np.array([[0, 1], [2, 2], [3, 0]])
+    rows, owners = ngrams.lay_out(words, ngrams.most(words))
     wanted = [fasttext.ft_ngram_hashes(word, 3, 5, 40) for word in WORDS]
-    for group, words in enumerate(([0, 1], [2, 2], [3, 0])):
-        for place, word in enumerate(words):
+    for group, members in enumerate(words.tolist()):
+        for place, word in enumerate(members):
             mine = rows[group][owners[group] == place]
             assert ngrams._used[mine].tolist() == list(wanted[word])
-        filled = sum(len(wanted[w]) for w in words)
+        filled = sum(len(wanted[w]) for w in members)
         assert (owners[group] == 2).sum() == rows.shape[1] - filled
     assert len(ngrams) == len({h for hashes in wanted for h in hashes})
 

@@ -5,11 +5,16 @@ import re
 import shutil
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from jaxemb import static, train
+from jaxemb.analysis import checkpoint
 from jaxemb.data import vectors
+from jaxemb.errors import InputError
+from jaxemb.static import descent, rows, trainer
+from jaxemb.static.blocks import Blocks
 from jaxemb.static.trainer import Prepared
 from tests.static import corpora
 
@@ -27,16 +32,17 @@ def text(tmp_path_factory):
     return corpora.build(tmp_path_factory.mktemp("corpus") / "c", held_out=10)
 
 
-def run(text, objective, mesh, steps=10, multiple=1, **options):
+def run(text, objective, mesh, steps=10, **options):
     prepared = Prepared(text, objective, TRAINING)
     step = train.data_parallel(
         static.make_step(objective, TRAINING, 20), mesh, **options
     )
-    state = step.place(prepared.state(multiple))
+    state = step.place(prepared.state)
     losses = []
     for number in range(steps):
         state, metrics = step(state, prepared.batches(number))
-        losses.append(float(jax.block_until_ready(metrics["loss"])))
+        loss = jax.device_get(metrics["loss"])
+        losses.append(float(loss.total / loss.count))
     return jax.device_get(state.params), losses
 
 
@@ -51,7 +57,7 @@ def one_device():
     [
         {},
         {"mode": "pmap"},
-        {"shard_rows": ["^params/"], "multiple": 8},
+        {"shard_rows": ["^params/"]},
     ],
     ids=["jit", "pmap", "sharded"],
 )
@@ -59,8 +65,10 @@ def test_eight_devices_equal_one(text, mesh, one_device, objective, options):
     params, losses = run(text, objective, mesh, **options)
     alone, alone_losses = run(text, objective, one_device)
     for name, table in alone.items():
-        np.testing.assert_allclose(params[name][: len(table)], table, atol=1e-5)
-        assert not np.any(params[name][len(table) :])
+        np.testing.assert_allclose(params[name], table, atol=1e-5)
+    for name in ("input", "output"):  # rows that fill up are never moved
+        assert len(params[name]) == rows.MULTIPLE > len(text.words)
+        assert not np.any(params[name][len(text.words) :])
     np.testing.assert_allclose(losses, alone_losses, atol=1e-5)
     assert np.abs(alone["output"]).max() > 0.01  # something was learnt
 
@@ -69,6 +77,29 @@ def test_the_same_seed_gives_the_same_bits(text, mesh):
     objective = OBJECTIVES[0]
     first, again = (run(text, objective, mesh)[0] for _ in range(2))
     jax.tree.map(np.testing.assert_array_equal, first, again)
+
+
+def collective_sizes(program):
+    """How many numbers each collective of a compiled program gives, all its parts."""
+    sizes = []
+    for line in program.splitlines():
+        given = re.search(r" = (.*?) all-[a-z-]+\(", line)
+        if given:
+            shapes = re.findall(r"\bf32\[([\d,]*)\]", given[1])
+            sizes.append(
+                sum(np.prod([int(n) for n in s.split(",") if n]) for s in shapes)
+            )
+    return sizes
+
+
+def test_every_part_of_a_collective_is_counted():
+    program = """
+      %a = (f32[8,4]{1,0}, f32[100]{0}, s32[7]{0}) all-reduce(%x, %y, %z)
+      %b = f32[16,8]{1,0:T(8,128)} all-gather(%x)
+      %c = f32[] all-reduce(%x), to_apply=%sum
+      %d = f32[999]{0} add(%x, %y)
+    """
+    assert collective_sizes(program) == [132, 128, 1]
 
 
 @pytest.mark.parametrize("shard_rows", [(), ("^params/",)], ids=["whole", "sharded"])
@@ -81,22 +112,23 @@ def test_devices_exchange_rows_not_tables(tmp_path, mesh, shard_rows):
     step = train.data_parallel(
         static.make_step(objective, TRAINING, 20), mesh, shard_rows=shard_rows
     )
-    state = step.place(prepared.state(8))
+    state = step.place(prepared.state)
     program = step.lower(state, prepared.batches(0)).compile().as_text()
-    shapes = re.findall(r"= \(?f32\[([\d,]+)\][^=]*? all-", program)
-    assert shapes
-    # Every row that a block reads or writes, once: centres, words around and noise.
-    rows = LAYOUT.groups * (LAYOUT.group + 2 * objective.window + objective.shared)
-    for shape in shapes:
-        assert np.prod([int(n) for n in shape.split(",")]) <= rows * TRAINING.dim
-    assert rows < len(text.words) / 10
+    sizes = collective_sizes(program)
+    assert sizes
+    # Every row that a block reads or writes, once: centres in one table, words around
+    # and noise in the other.
+    outputs = LAYOUT.group + 2 * objective.window + objective.shared
+    most = LAYOUT.groups * (LAYOUT.group + outputs)
+    assert max(sizes) <= most * TRAINING.dim
+    assert most < len(text.words) / 10
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES, ids=lambda o: type(o).__name__)
 def test_steps_lower_for_accelerators(text, one_device, objective):
     prepared = Prepared(text, objective, TRAINING)
     step = train.data_parallel(static.make_step(objective, TRAINING, 20), one_device)
-    state = step.place(prepared.state(1))
+    state = step.place(prepared.state)
     lowered = step.lower(state, prepared.batches(0), lowering_platforms=("tpu", "cuda"))
     assert "stablehlo.scatter" in lowered.as_text()
 
@@ -121,19 +153,166 @@ def test_a_broken_run_goes_on_to_the_same_bits(text, tmp_path):
         line for line in train.read_metrics(tmp_path / "a") if "held_out/loss" in line
     ]
     assert len(held_out) == TRAINING.epochs
-    # Words drawn at random teach nothing of their neighbours: six coins a pair.
-    assert held_out[-1]["held_out/loss"] == pytest.approx(6 * np.log(2), abs=0.05)
+    # Words drawn at random teach nothing of their neighbours: coins to the end.
+    score = held_out[-1]["held_out/loss"]
+    assert score == pytest.approx(coins_a_word(text), rel=0.02)
 
 
-def test_held_out_loss_is_over_all_pairs_of_the_text_kept_apart(text):
-    """With tables of zero every choice is a coin: log 2, six times a pair."""
-    prepared = Prepared(text, OBJECTIVES[0], TRAINING)
-    state = prepared.state(1)
+def coins_a_word(text, objective=OBJECTIVES[0]):
+    """Held-out loss of words, if every choice is a coin: log 2, six times a pair."""
+    blocks = Blocks(
+        dataclasses.replace(text.held_out, counts=text.counts),
+        LAYOUT,
+        window=objective.window,
+    )
+    batches = [blocks(i) for i in range(blocks.num_chunks)]
+    pairs = np.concatenate([(b["before"] + b["after"]).ravel() for b in batches])
+    predictions = (
+        pairs.sum() if isinstance(objective, static.SkipGram) else sum(pairs > 0)
+    )
+    return 6 * np.log(2) * predictions / np.sum(pairs > 0)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES[:2], ids=lambda o: type(o).__name__)
+def test_held_out_loss_is_that_of_a_word_of_the_text_kept_apart(
+    text, objective, monkeypatch
+):
+    prepared = Prepared(text, objective, TRAINING)
     step = train.data_parallel(lambda s, b: (s, {}))
-    state = step.place(state)  # outputs begin at zero
-    score = prepared.held_out_loss(state)["held_out/loss"]
-    assert score == pytest.approx(6 * np.log(2), rel=1e-5)
-    assert prepared.held_out_loss(state)["held_out/loss"] == score
+    state = step.place(prepared.state)  # outputs begin at zero
+    score = prepared.evaluate(state)["held_out/loss"]
+    assert score == pytest.approx(coins_a_word(text, objective), rel=1e-5)
+    laid_out = []
+    whole = Blocks.__call__
+    monkeypatch.setattr(
+        Blocks, "__call__", lambda self, i: laid_out.append(i) or whole(self, i)
+    )
+    assert prepared.evaluate(state)["held_out/loss"] == score
+    assert laid_out == list(range(len(laid_out))) != []  # anew, not from memory
+
+
+def test_a_held_out_part_without_neighbours_has_no_loss(tmp_path):
+    sentences = [["a", "b", "c"] if i % 5 else ["a"] for i in range(1, 41)]
+    text = corpora.build(tmp_path / "c", sentences, held_out=5)
+    assert len(text.held_out) == 8
+    training = dataclasses.replace(TRAINING, sample=0.0)
+    static.train(text, OBJECTIVES[0], training, tmp_path / "run", progress=False)
+    lines = train.read_metrics(tmp_path / "run")
+    assert lines and not any("held_out/loss" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("sentences", "sample"), [([["a"], ["b"]], 0.0), ([["a", "b"] * 20], 1e-9)]
+)
+def test_a_text_with_nothing_to_learn_is_refused(tmp_path, sentences, sample):
+    text = corpora.build(tmp_path / "c", sentences)
+    training = dataclasses.replace(TRAINING, sample=sample)
+    with pytest.raises(
+        InputError, match=r"c: nothing to learn in epoch 1, since no se"
+    ):
+        static.train(text, OBJECTIVES[0], training, tmp_path / "run", progress=False)
+
+
+def test_the_loss_of_a_line_is_over_its_words_not_over_its_steps(tmp_path, one_device):
+    """Of two steps one has a single pair, the other many: words count, not steps."""
+    sentences = [["a", "b"], *[["c", "d", "e", "f"]] * 30, *[["g"]] * 110]
+    text = corpora.build(tmp_path / "c", sentences)
+    layout = static.Layout(chunk=116, groups=8, group=8)
+    training = dataclasses.replace(TRAINING, epochs=1, layout=layout, sample=0.0)
+    objective = OBJECTIVES[0]
+    static.train(
+        text, objective, training, tmp_path / "run", mesh=one_device, progress=False
+    )
+    prepared = Prepared(text, objective, training)
+    step = jax.jit(static.make_step(objective, training, prepared.num_chunks))
+    state, losses = prepared.state(), []
+    for number in range(prepared.num_chunks):
+        state, metrics = step(state, prepared.batches(number))
+        losses.append([float(x) for x in metrics["loss"]])
+    totals, counts = np.array(losses).T
+    assert min(counts) < max(counts) / 4
+    (line,) = train.read_metrics(tmp_path / "run")
+    assert line["train/loss"] == pytest.approx(totals.sum() / counts.sum(), rel=1e-6)
+
+
+@pytest.mark.parametrize("first", ["eight", "one"])
+def test_a_checkpoint_goes_on_on_another_number_of_devices(text, tmp_path, first):
+    """Rows shared by eight devices, then whole tables on one, and the other way."""
+    objective = OBJECTIVES[2]
+    ways = {
+        "eight": {"shard_rows": True},
+        "one": {"mesh": train.make_mesh(jax.devices()[:1])},
+    }
+    second = next(way for way in ways if way != first)
+    options = {"progress": False, "save_every": 2}
+    whole = static.train(
+        text, objective, TRAINING, tmp_path / "whole", **options, **ways["one"]
+    )
+    begun = tmp_path / "begun"
+    static.train(text, objective, TRAINING, begun, **options, **ways[first])
+    steps = sorted(int(p.name) for p in (begun / "checkpoints").iterdir())
+    assert steps[-1] - steps[0] <= 2  # as often as `save_every` says
+    shutil.rmtree(begun / "checkpoints" / str(steps[-1]))
+    (begun / "metrics.jsonl").unlink()
+    ended = static.train(text, objective, TRAINING, begun, **options, **ways[second])
+    np.testing.assert_allclose(ended.input, whole.input, atol=1e-5)
+    np.testing.assert_allclose(
+        ended.subwords.buckets, whole.subwords.buckets, atol=1e-5
+    )
+    assert train.read_metrics(begun)[-1]["step"] == steps[-1]
+
+
+def test_initial_tables_are_those_of_as_many_rows():
+    """However many rows fill up: what a seed gives does not depend on them."""
+    key = jax.random.key(3)
+    table = rows.uniform(key, 7, (4,), 5.0)
+    wanted = (jax.random.uniform(key, (7, 4)) - 0.5) / 5
+    np.testing.assert_array_equal(table[:7], wanted)
+    assert table.shape == (rows.MULTIPLE, 4) and not table[7:].any()
+    for devices in (1, 2, 3, 4, 6, 8, 12, 24, 256, 512):
+        assert rows.filled(40_001) % devices == 0
+    assert rows.filled(rows.MULTIPLE) == rows.MULTIPLE
+
+
+def test_words_of_a_checkpoint_are_found_though_rows_fill_up(text, tmp_path):
+    tables = static.train(text, OBJECTIVES[0], TRAINING, tmp_path / "r", progress=False)
+    params = train.load_params(tmp_path / "r")
+    words = checkpoint.find_words(tmp_path / "r")
+    named = checkpoint.embedding_table(params, words, "params/input")
+    np.testing.assert_array_equal(named.matrix, tables.input)
+    assert named.words == text.words
+
+
+def test_a_rate_that_explodes_is_named(text, tmp_path, one_device, monkeypatch):
+    """Where the tables are still finite: huge numbers may take long to overflow."""
+    monkeypatch.setattr(trainer, "_MOST", 1e9)  # else no rate explodes so small a text
+    training = dataclasses.replace(TRAINING, learning_rate=5.0, epochs=10)
+    with pytest.raises(
+        train.Diverged, match=r"parameters are finite.*a learning rate below 5\.0"
+    ):
+        static.train(
+            text,
+            OBJECTIVES[0],
+            training,
+            tmp_path / "run",
+            mesh=one_device,
+            progress=False,
+        )
+
+
+@pytest.mark.parametrize(
+    ("total", "told"), [(49.0, 49.0), (51.0, np.inf), (np.nan, np.nan), (0.0, 0.0)]
+)
+def test_a_mean_that_is_too_large_is_infinite(total, told):
+    shown = descent.unless_exploded(jnp.float32(total), jnp.float32(10), 5.0)
+    np.testing.assert_equal(float(shown), told)
+
+
+def test_an_option_that_is_none(text, tmp_path):
+    with pytest.raises(TypeError, match="progres"):
+        static.train(text, OBJECTIVES[0], TRAINING, tmp_path / "run", progres=False)
+    with pytest.raises(InputError, match="save_every is 0; expected 1 or more"):
+        static.train(text, OBJECTIVES[0], TRAINING, tmp_path / "run", save_every=0)
 
 
 def test_another_corpus_does_not_go_on(text, tmp_path):
@@ -143,6 +322,15 @@ def test_another_corpus_does_not_go_on(text, tmp_path):
         static.train(other, OBJECTIVES[0], TRAINING, tmp_path / "run", progress=False)
     kept = (tmp_path / "run" / "words.txt").read_text()
     assert kept.split() == list(text.words)
+    same_counts = corpora.build(
+        tmp_path / "d", [s[::-1] for s in corpora.random_sentences()], held_out=10
+    )
+    np.testing.assert_array_equal(same_counts.counts, text.counts)
+    assert same_counts.words == text.words
+    with pytest.raises(ValueError, match="corpus"):
+        static.train(
+            same_counts, OBJECTIVES[0], TRAINING, tmp_path / "run", progress=False
+        )
 
 
 def test_sgns_factorises_shifted_pmi(tmp_path):

@@ -1,5 +1,6 @@
 """Runs that stop, break off and go on."""
 
+import dataclasses
 import json
 import logging
 import os
@@ -72,6 +73,58 @@ def test_metrics_hold_every_window_once(unbroken):
         state, metrics = step(state, small.batches()(number))
         losses.append(float(metrics["loss"]))
     assert lines[0]["train/loss"] == pytest.approx(np.mean(losses), rel=1e-6)
+
+
+def counting_step(state, batch):
+    """A loss of 2 for each of `step % 3` things, so of none at every third step."""
+    count = (state.step % 3).astype(jnp.float32)
+    loss = train.Mean(2 * count, count)
+    return dataclasses.replace(state, step=state.step + 1), {"loss": loss, "one": count}
+
+
+def test_means_of_steps_are_weighed_by_their_counts(tmp_path):
+    step = train.data_parallel(counting_step, train.make_mesh(jax.devices()[:1]))
+    train.fit(
+        small.state(),
+        step,
+        small.batches(),
+        7,
+        tmp_path,
+        log_every=1,
+        progress=False,
+    )
+    lines = train.read_metrics(tmp_path)
+    assert ["train/loss" in line for line in lines] == [i % 3 > 0 for i in range(7)]
+    assert {line["train/loss"] for line in lines if "train/loss" in line} == {2.0}
+    uneven = lambda state, batch: (
+        dataclasses.replace(state, step=state.step + 1),
+        {"loss": train.Mean(state.step * 10.0, 1.0 + 9 * state.step)},
+    )
+    train.fit(
+        small.state(),
+        train.data_parallel(uneven, step.mesh),
+        small.batches(),
+        2,
+        tmp_path / "b",
+        progress=False,
+    )
+    (line,) = train.read_metrics(tmp_path / "b")
+    assert line["train/loss"] == pytest.approx(10 / 11)  # of the means: 1/2
+
+
+def test_a_state_that_is_a_function_is_computed_where_it_belongs(tmp_path):
+    made, initial = [], small.state()
+
+    def make():
+        made.append(True)
+        return jax.tree.map(jnp.asarray, initial)
+
+    options = {"progress": False, "log_every": 2}
+    step = train.data_parallel(small.step(), train.make_mesh(jax.devices()[:1]))
+    for name, state in (("a", small.state()), ("b", make)):
+        train.fit(state, step, small.batches(), 4, tmp_path / name, **options)
+    assert made
+    assert_same_run(tmp_path / "a", tmp_path / "b")
 
 
 def test_a_broken_off_run_goes_on_to_the_same_bits(unbroken, tmp_path):

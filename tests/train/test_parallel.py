@@ -76,6 +76,34 @@ def test_rows_are_spread_over_the_devices(mesh):
     assert {s.data.shape for s in moment.addressable_shards} == {(1, 2)}
 
 
+def test_a_table_is_made_where_its_rows_are(mesh):
+    """No device, and no process, ever holds more of it than its share."""
+    rows, dim = 1 << 14, 64
+
+    def make():
+        table = jax.random.uniform(jax.random.key(0), (rows, dim))
+        assert isinstance(table, jax.core.Tracer)
+        return train.State(
+            step=jnp.zeros([], jnp.int32),
+            key=jax.random.key_data(jax.random.key(1)),
+            params={"table": table},
+            opt_state=(),
+            frozen={},
+        )
+
+    step = train.data_parallel(lambda s, b: (s, {}), mesh, shard_rows=["table"])
+    table = step.place(make).params["table"]
+    assert {shard.data.shape for shard in table.addressable_shards} == {
+        (rows // 8, dim)
+    }
+    np.testing.assert_array_equal(
+        table, jax.random.uniform(jax.random.key(0), (rows, dim))
+    )
+    shardings = step._state_shardings(jax.eval_shape(make))
+    program = jax.jit(make, out_shardings=shardings).lower().compile()
+    assert program.memory_analysis().temp_size_in_bytes < 4 * rows * dim / 2
+
+
 def test_rows_that_cannot_be_spread_are_named(mesh):
     step = train.data_parallel(small.step(), mesh, shard_rows=["embed/embedding"])
     with pytest.raises(InputError, match="20 rows of .*embed/embedding cannot be"):

@@ -1,10 +1,7 @@
 """Two processes on this machine, as two hosts would be."""
 
 import os
-import pathlib
 import signal
-import subprocess
-import sys
 import time
 
 import jax
@@ -12,29 +9,18 @@ import numpy as np
 import pytest
 
 from jaxemb import train
+from tests import processes
 from tests.train import small
 from tests.train.test_loop import assert_same_run
 
-ROOT = pathlib.Path(__file__).parents[2]
 
-
-def start(workdir, steps, *arguments):
-    launcher = [sys.executable, str(ROOT / "scripts" / "multihost.py"), "2", "--"]
-    worker = [sys.executable, "-m", "tests.train.worker", str(workdir), str(steps)]
-    return subprocess.Popen(
-        [*launcher, *worker, *map(str, arguments)],
-        cwd=ROOT,
-        env={**os.environ, "XLA_FLAGS": ""},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+def start(*arguments):
+    return processes.start_two("tests.train.worker", *arguments)
 
 
 @pytest.mark.parametrize("mode", ["jit", "pmap"])
 def test_two_processes_equal_one(tmp_path, mode):
-    process = start(tmp_path, 10, mode)
-    output, _ = process.communicate(timeout=120)
-    assert process.returncode == 0, output
+    processes.finish(start(tmp_path, 10, mode))
     together = train.load_params(tmp_path)["params"]
     step = train.data_parallel(small.step(), train.make_mesh(jax.devices()[:1]))
     state = step.place(small.state())
@@ -49,10 +35,7 @@ def test_two_processes_equal_one(tmp_path, mode):
 
 
 def finish(workdir, steps):
-    process = start(workdir, steps)
-    output, _ = process.communicate(timeout=120)
-    assert process.returncode == 0, output
-    return output
+    return processes.finish(start(workdir, steps))
 
 
 def test_a_notice_to_one_process_stops_both_at_one_step(tmp_path):

@@ -8,6 +8,7 @@ renumbered when the vocabulary is known. `open_corpus` maps the result into memo
 import dataclasses
 import functools
 import itertools
+import json
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,6 +26,7 @@ from jaxemb.data.corpus.writing import (
     INFO,
     WORDS,
     Encoded,
+    corpus_digest,
     write_corpus,
 )
 from jaxemb.errors import InputError
@@ -47,6 +49,7 @@ class Corpus:
         with it, and the last is the number of all words.
       held_out: the sentences kept apart; `words` is the same, `counts` its own.
       folder: where it is.
+      sha256: of words, tokens, sentences and the held-out part, as `build` found it.
     """
 
     words: tuple[str, ...]
@@ -56,6 +59,7 @@ class Corpus:
     raw: Int64[np.ndarray, " boundaries"]
     held_out: "Corpus | None"
     folder: Path
+    sha256: str
 
     def __len__(self) -> int:
         """The number of sentences."""
@@ -145,9 +149,14 @@ def open_corpus(folder: str | os.PathLike[str]) -> Corpus:
     if not (folder / INFO).is_file():
         raise InputError(f"{folder}: no corpus here ({INFO} is missing)")
     words = tuple((folder / WORDS).read_bytes().decode().split("\n")[:-1])
+    told = json.loads((folder / INFO).read_text()).get("sha256")
     kept_apart = folder / HELD_OUT
-    held_out = _open_part(kept_apart, words, None) if kept_apart.is_dir() else None
-    return _open_part(folder, words, held_out)
+    held_out = None
+    if kept_apart.is_dir():
+        held_out = _open_part(kept_apart, words, None, told or "")
+    main = _open_part(folder, words, held_out, told or "")
+    # Corpora of earlier versions do not tell it.
+    return main if told else dataclasses.replace(main, sha256=corpus_digest(folder))
 
 
 def _sentences(text: Any, max_sentence: int) -> Iterator[Any]:
@@ -222,7 +231,9 @@ def _check_words(spool: Spool, words: list[str], min_count: int, named: str) -> 
         )
 
 
-def _open_part(folder: Path, words: tuple[str, ...], held_out: Corpus | None) -> Corpus:
+def _open_part(
+    folder: Path, words: tuple[str, ...], held_out: Corpus | None, sha256: str
+) -> Corpus:
     names = ("counts", "tokens", "starts", "raw")
     counts, tokens, starts, raw = (read_array(folder / f"{n}.npy") for n in names)
     if len(counts) != len(words):
@@ -231,7 +242,7 @@ def _open_part(folder: Path, words: tuple[str, ...], held_out: Corpus | None) ->
         )
     if len(starts) != len(raw) or starts[-1] != len(tokens):
         raise InputError(f"{folder}: tokens, starts and raw do not belong together")
-    return Corpus(words, counts, tokens, starts, raw, held_out, folder)
+    return Corpus(words, counts, tokens, starts, raw, held_out, folder, sha256)
 
 
 def check_settings(

@@ -74,7 +74,7 @@ def cooccurrences_from_shards(
     info = _info(shards / PAIRS_INFO, "cooccurrences")
     scheme = cooccurrence.Scheme(**info["scheme"])
     paths = (shards / PAIRS.format(i, info["shards"]) for i in range(info["shards"]))
-    runs = (_read_run(path) for path in paths if path.exists())
+    runs = map(_read_run, paths)
     with new_folder(folder) as part:
         cooccurrence.write(runs, part, scheme)
     return cooccurrence.open_cooccurrences(folder)
@@ -116,8 +116,7 @@ def read_shards(paths: Iterable[Path], held_out: int) -> Iterator[Encoded]:
 
 def read_records(path: str | os.PathLike[str]) -> Iterator[bytes]:
     """The records of an ArrayRecord file."""
-    if not os.path.exists(path):
-        raise InputError(f"{os.fspath(path)}: no such file, though its shards are told")
+    _require(path)
     reader = array_record_module.ArrayRecordReader(os.fspath(path))
     try:
         for number in range(reader.num_records()):
@@ -151,6 +150,12 @@ def _info(path: Path, command: str) -> Mapping[str, Any]:
     return json.loads(path.read_text())
 
 
+def _require(path: str | os.PathLike[str]) -> None:
+    if not os.path.exists(path):
+        raise InputError(f"{os.fspath(path)}: no such file, though its shards are told")
+
+
 def _read_run(path: Path) -> cooccurrence.Run:
+    _require(path)
     with np.load(path, allow_pickle=False) as arrays:
         return cooccurrence.Run(arrays["keys"], arrays["sums"])

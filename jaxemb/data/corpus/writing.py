@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxemb.data.corpus.files import ArrayWriter
+from jaxemb.data.corpus.files import ArrayWriter, digest
 from jaxemb.errors import InputError
 
 INFO, WORDS, HELD_OUT = "corpus.json", "words.txt", "held_out"
@@ -74,6 +74,15 @@ def write_corpus(
     _write_vocabulary(folder, words, counts, settings)
 
 
+def corpus_digest(folder: Path) -> str:
+    """The sha256 of all that training depends on: words, text and the part held out."""
+    names = ("counts.npy", "tokens.npy", "starts.npy")
+    paths = [folder / name for name in (WORDS, *names)]
+    if (folder / HELD_OUT).is_dir():
+        paths += [folder / HELD_OUT / name for name in names]
+    return digest(paths)
+
+
 class _SentenceWriter:
     """Writes the arrays of a corpus chunk by chunk."""
 
@@ -113,7 +122,7 @@ class _SentenceWriter:
 def _write_vocabulary(
     folder: Path, words: Sequence[str], counts: np.ndarray, settings: dict[str, Any]
 ) -> None:
-    """Writes what makes the arrays in a folder a corpus: words, counts, settings."""
+    """Writes what makes arrays a corpus: words, counts, then settings and digest."""
     for word in words:
         if "\n" in word:
             raise InputError(f"the word {word!r} holds a line break")
@@ -123,4 +132,5 @@ def _write_vocabulary(
         raise InputError(f"a word is not valid Unicode ({error.reason})") from error
     (folder / WORDS).write_bytes(text)
     np.save(folder / "counts.npy", counts.astype(np.int64))
-    (folder / INFO).write_text(json.dumps({"format": 1, **settings}, indent=1) + "\n")
+    info = {"format": 1, **settings, "sha256": corpus_digest(folder)}
+    (folder / INFO).write_text(json.dumps(info, indent=1) + "\n")

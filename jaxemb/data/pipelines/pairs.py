@@ -70,10 +70,18 @@ def cooccurrences(
         sizes = {}
         if info["held_out"]:
             sizes = AsDict(pieces | "count sentences" >> beam.ParDo(_CountSentences()))
+        counted = pieces | "count pairs" >> beam.ParDo(
+            _Count(scheme, limits, info["held_out"]), sizes
+        )
+        # Every file is written, if only to say that nothing is in it: a lost one is
+        # then told from an empty one.
+        nothing = np.empty(0, np.int64)
+        empty = pipeline | "empty files" >> beam.Create(
+            [(file, (nothing, nothing)) for file in range(len(limits))]
+        )
         _ = (
-            pieces
-            | "count pairs"
-            >> beam.ParDo(_Count(scheme, limits, info["held_out"]), sizes)
+            (counted, empty)
+            | beam.Flatten()
             | "merge" >> beam.CombinePerKey(_Merge())
             | "write" >> beam.Map(_write, output, len(limits))
         )
