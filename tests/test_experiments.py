@@ -82,6 +82,7 @@ COMMITTED = sorted(ROOT.glob("experiments/*/results/*.json"))
 # Presets that show that the code works or take a user's data; those not yet run.
 _SHOWS = {"smoke", "demo", "custom"}
 _OWED = {
+    *(("bli_postprocessing", name) for name in ("xling", "union")),
     ("delta_embedding", "rt-polarity-50d"),
     *(("static_embeddings", name) for name in ("imdb", "wikitext-2")),
     ("geometric_meta_embeddings", "code-inputs"),

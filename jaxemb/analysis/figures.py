@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import matplotlib
 import numpy as np
 from etils import epath
+from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
@@ -189,6 +190,37 @@ def curves(
     axes.set_xlabel(x_label)
     if len(lines) > 1:
         axes.legend(frameon=False, fontsize=9, labelcolor=INK)
+    _title(figure, title)
+    return figure
+
+
+def heat_map(
+    values: Float[np.ndarray, "rows columns"],
+    rows: Sequence[str],
+    columns: Sequence[str],
+    title: str,
+    *,
+    x_label: str = "",
+    y_label: str = "",
+) -> Figure:
+    """A table of numbers in shades, each number written into its field."""
+    figure, axes = _figure(6.0, 1.4 + 0.42 * len(rows))
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    axes.imshow(values, cmap="Blues", aspect="auto", vmin=low, vmax=high)
+    for (i, j), value in np.ndenumerate(values):
+        dark = value > (low + high) / 2
+        axes.text(
+            *(j, i, f"{value:.1f}"),
+            ha="center",
+            va="center",
+            fontsize=8,
+            color="white" if dark else "black",
+        )
+    axes.set_xticks(range(len(columns)), columns)
+    axes.set_yticks(range(len(rows)), rows)
+    axes.set_xlabel(x_label)
+    axes.set_ylabel(y_label, color=INK)
+    axes.grid(visible=False)
     _title(figure, title)
     return figure
 

@@ -290,3 +290,40 @@ def planted_sources(
         WordPair(words[a], words[b], float(unit[a] @ unit[b])) for a, b in ends.tolist()
     )
     return PlantedSources(words, made, meanings, pairs)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class PlantedLanguages:
+    """Two languages that say the same with different spectra.
+
+    Attributes:
+      source: its space is the meanings with a steep spectrum, rotated.
+      target: the same with a flat spectrum, rotated otherwise.
+      translations: word by word, as many as there are words.
+    """
+
+    source: WordVectors
+    target: WordVectors
+    translations: tuple[tuple[str, str], ...]
+
+
+def planted_languages(
+    seed: int = 0, *, num_words: int = 1000, dim: int = 30, noise: float = 0.01
+) -> PlantedLanguages:
+    """Makes two languages of which post-processing mends the mismatch.
+
+    Column i of the meanings is scaled by `exp(-i / 8)` to the power 1.5 in the source
+    and 0.5 in the target.
+    """
+    rng = np.random.default_rng(seed)
+    meanings = rng.normal(size=(num_words, dim))
+    spread = np.exp(-np.arange(dim) / 8)[np.newaxis]
+    sides = []
+    for prefix, power in (("s-", 1.5), ("t-", 0.5)):
+        rotation, _ = np.linalg.qr(rng.normal(size=(dim, dim)))
+        rows = (meanings * spread**power) @ rotation
+        rows += noise * rng.normal(size=rows.shape)
+        words = tuple(prefix + w for w in _invented_words(rng, num_words, set()))
+        sides.append(WordVectors(words, rows.astype(np.float32)))
+    pairs = tuple(zip(sides[0].words, sides[1].words, strict=True))
+    return PlantedLanguages(sides[0], sides[1], pairs)

@@ -24,7 +24,7 @@ def test_figures_say_what_they_show():
     scores = {
         c: {
             "mean similarity": Interval(c, c - 1, c + 1),
-            "mean analogy": Interval(2, 1, 3),
+            "mean analogy": Interval(2.0, 1.0, 3.0),
         }
         for c in (5.0, 0.5)
     }

@@ -1,0 +1,96 @@
+"""The experiment on bilingual lexicons: order of rows, files of a user, collapses."""
+
+import numpy as np
+import pytest
+
+from experiments.bli_postprocessing import data, main, model
+from experiments.bli_postprocessing.config import PRESETS
+from experiments.common import cli
+from jaxemb.data import sources, synthetic, vectors
+from jaxemb.errors import InputError
+from jaxemb.spaces import dictionaries
+from jaxemb.train import results
+
+
+def config_of(*arguments):
+    return cli.parse("bli_postprocessing", PRESETS, list(arguments))
+
+
+def test_rows_come_in_the_order_of_their_most_frequent_words():
+    index = {"rare": 0, "the": 1, "a": 2, "an": 2, "unlisted": 3, "late": 4}
+    matrix = np.arange(10, dtype=np.float32).reshape(5, 2)
+    order = ["the", "absent", "an", "a", "rare"]
+    side = data._by_frequency("xx", index, matrix, order, 5, ())
+    assert side.names == ("the", "an", "rare", "unlisted")
+    np.testing.assert_array_equal(side.matrix, matrix[[1, 2, 0, 3]])
+    assert side.index == {"the": 0, "an": 1, "a": 1, "rare": 2, "unlisted": 3}
+    short = data._by_frequency("xx", index, matrix, order, 2, ())
+    assert short.index == {"the": 0, "an": 1}
+
+
+def test_the_baselines_are_orders_of_zero():
+    config = config_of("smoke", "--resamples", "0")
+    task = data.load_task(config, "planted")
+    raw = model.Spaces(task.source.matrix, task.target.matrix)
+    zero = model.Spaces.of(task, 0.0, 0.0)
+    for system in ("supervised", "rcsls"):
+        scores = [
+            model.align_spaces(config, system, spaces, task.train, 0).score(
+                task, 0, config
+            )
+            for spaces in (raw, zero)
+        ]
+        np.testing.assert_array_equal(scores[0].ranks, scores[1].ranks)
+
+
+@pytest.fixture
+def own_files(tmp_path):
+    world = synthetic.planted_languages(num_words=300)
+    vectors.write_word_vectors(tmp_path / "a.vec", world.source)
+    vectors.write_word_vectors(tmp_path / "b.vec", world.target)
+    lines = [f"{s}\t{t}\n" for s, t in world.translations]
+    (tmp_path / "train.tsv").write_text("".join(lines[:100]))
+    (tmp_path / "test.tsv").write_text("".join([*lines[100:], "unknown\tword\n"]))
+    names = ("--source", "a.vec", "--target", "b.vec", "--train", "train.tsv")
+    names += ("--test", "test.tsv")
+    return [str(tmp_path / n) if "." in n else n for n in names]
+
+
+def test_a_users_own_files(own_files, tmp_path):
+    config = config_of(
+        "custom",
+        *own_files,
+        *("--systems", "supervised", "--pairs", "mine", "--seed-sizes", "100"),
+        *("--no-grid", "--workdir", str(tmp_path / "run"), "--no-progress"),
+    )
+    written = main.run(config)
+    assert written == results.read(tmp_path / "run")
+    [first, *_] = written["rows"]
+    assert first["metric"].endswith("(200 of 201 pairs)")
+    induced = (tmp_path / "run" / "mine-100-VecMap.tsv").read_text().splitlines()
+    assert len(induced) > 100
+    assert all(line.startswith("s-") and "\tt-" in line for line in induced)
+    assert (tmp_path / "run" / "figures" / "mine-spectra.svg").exists()
+
+
+def test_files_are_asked_for_together(own_files):
+    with pytest.raises(InputError, match="--source, --target, --train and --test"):
+        data.load_task(config_of("custom", *own_files[:4]), "mine")
+
+
+def test_a_collapse_has_no_row_and_is_told(monkeypatch, tmp_path, capsys):
+    def collapse(*arguments, **settings):
+        raise dictionaries.Collapsed("self-learning has collapsed: planted")
+
+    monkeypatch.setattr(dictionaries, "learn", collapse)
+    written = main.run(config_of("smoke", "--workdir", str(tmp_path), "--no-progress"))
+    assert not [row for row in written["rows"] if "VecMap SL" in row["name"]]
+    [told, _] = written["config"]["collapsed"]
+    assert told == "planted, 200 pairs, VecMap SL: self-learning has collapsed: planted"
+
+
+@pytest.mark.data
+@pytest.mark.skipif(not sources.locate("bli-xling"), reason="needs bli_xling")
+def test_an_unknown_pair_is_named():
+    with pytest.raises(InputError, match="--pairs xx-yy"):
+        data.load_task(config_of("xling"), "xx-yy")
