@@ -10,7 +10,6 @@ called close; `jaxemb.eval.ties` decides it.
 """
 
 import functools
-from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
 import jax
@@ -21,6 +20,7 @@ from jaxtyping import Array, Bool, Float, Int
 from jaxemb.data.vectors import WordVectors
 from jaxemb.eval import lookup
 from jaxemb.eval.analogy import Method
+from jaxemb.spaces import selection
 
 BATCH = 256  # queries at a time
 BLOCK = 4096  # rows at a time
@@ -57,12 +57,6 @@ def to_device(vectors: WordVectors) -> Table:
     return Table(jax.device_put(vectors.matrix), jax.device_put(inverse))
 
 
-def batches(count: int, size: int) -> Iterator[Int[np.ndarray, " {size}"]]:
-    """Indices in batches of one size; the last repeats its last index to be as long."""
-    for start in range(0, count, size):
-        yield np.minimum(np.arange(start, start + size), count - 1)
-
-
 def complete_analogies(
     table: Table,
     questions: Int[np.ndarray, "questions 3"],
@@ -85,7 +79,7 @@ def complete_analogies(
     answers = np.full(len(questions), -1, np.int64)
     close = np.zeros(len(questions), bool)
     how: dict[str, Any] = {"method": method, "normalise": normalise}
-    for rows in batches(len(questions), BATCH):
+    for rows in selection.batches(len(questions), BATCH):
         asked = questions[rows]
         found, scores = _search(
             table, asked, excluded[rows], k=2, epsilon=epsilon, **how
@@ -109,7 +103,7 @@ def nearest_rows(
     """
     found = np.full((len(queries), k), -1, np.int64)
     cosines = np.full((len(queries), k), -np.inf, np.float32)
-    for rows in batches(len(queries), BATCH):
+    for rows in selection.batches(len(queries), BATCH):
         asked = queries[rows, np.newaxis]
         found[rows], cosines[rows] = _search(table, asked, asked, k=k, method="cosine")
     return found, cosines
@@ -188,9 +182,8 @@ def _better(
     place = jnp.where((place >= 0) & (place < block), place, block)
     each = jnp.arange(len(queries))[:, jnp.newaxis]
     scores = scores.at[each, place].set(-jnp.inf, mode="drop")
-    k = best[0].shape[1]
-    places, values = _top(scores, offsets, k)
-    return _merge(best, (first + places, values), k)
+    values, places = selection.top_k(scores, min(best[0].shape[1], block))
+    return selection.merge(best, (first + places.astype(jnp.int32), values))
 
 
 def _scores(
@@ -220,27 +213,3 @@ def _product(
 ) -> Float[Array, "batch block"]:
     precision = jax.lax.Precision.HIGHEST  # an accelerator must not round to bfloat16
     return jnp.dot(queries, rows.T, precision=precision)
-
-
-def _top(scores: Array, offsets: Array, k: int) -> tuple[Array, Array]:
-    if k > 2:
-        values, places = jax.lax.top_k(scores, min(k, scores.shape[1]))
-        return places.astype(jnp.int32), values
-    best = []  # a few plain reductions are faster than a sort, or than argmax on a CPU
-    for _ in range(k):
-        value = jnp.max(scores, axis=1, keepdims=True)
-        place = jnp.where(scores == value, offsets, scores.shape[1])
-        best.append((jnp.min(place, axis=1, keepdims=True), value))
-        scores = jnp.where(offsets == best[-1][0], -jnp.inf, scores)
-    places, values = (jnp.concatenate(side, axis=1) for side in zip(*best, strict=True))
-    return places, values
-
-
-def _merge(
-    best: tuple[Array, Array], new: tuple[Array, Array], k: int
-) -> tuple[Array, Array]:
-    rows = jnp.concatenate([best[0], new[0]], axis=1)
-    scores = jnp.concatenate([best[1], new[1]], axis=1)
-    # The earlier of equals comes first, and so does the first row.
-    scores, places = jax.lax.top_k(scores, k)
-    return jnp.take_along_axis(rows, places, axis=1), scores

@@ -19,6 +19,7 @@ with epy.lazy_api_imports(globals()):
         normalize,
         rcsls,
         retrieval,
+        selection,
         spectrum,
     )
 
@@ -34,5 +35,6 @@ __all__ = [
     "normalize",
     "rcsls",
     "retrieval",
+    "selection",
     "spectrum",
 ]

@@ -25,7 +25,7 @@ from jaxtyping import Array, Float, Int
 from scipy import special
 
 from jaxemb.errors import InputError
-from jaxemb.spaces import retrieval, spectrum
+from jaxemb.spaces import selection, spectrum
 
 Metric = Literal["I", "F"]
 Table = Float[np.ndarray, "vocab dim"]
@@ -255,4 +255,4 @@ def _log_tangent(words, contexts, log_reference, bias):
 @functools.partial(jax.jit, static_argnames="k")
 def _top_ratios(words, contexts, log_reference, bias, *, k):
     log_ratio = _log_p(words, contexts, bias) - log_reference[jnp.newaxis]
-    return retrieval.top_k(log_ratio, k)
+    return selection.top_k(log_ratio, k)

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from jaxemb.errors import InputError
-from jaxemb.spaces import align, retrieval
+from jaxemb.spaces import align, retrieval, selection
 
 Direction = Literal["forward", "backward", "union", "mutual"]
 Rows = Float[np.ndarray, "_ dim"]
@@ -236,7 +236,7 @@ def _half_mean(
 ) -> Float[Array, " batch"]:
     if not k:
         return jnp.zeros(len(similarities))
-    values, _ = retrieval.top_k(similarities, min(k, similarities.shape[1]))
+    values, _ = selection.top_k(similarities, min(k, similarities.shape[1]))
     return jnp.mean(values, axis=1) / 2
 
 

@@ -6,7 +6,6 @@ everything are pushed back. Scores exist for `_BATCH × _BLOCK` pairs at a time.
 """
 
 import functools
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import jax
@@ -15,10 +14,10 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from jaxemb.errors import InputError
+from jaxemb.spaces import selection
 
 _BATCH = 1024
 _BLOCK = 8192
-_GROUP = 64  # columns whose maximum is taken first
 
 Rows = Float[np.ndarray, "_ dim"]
 
@@ -61,7 +60,7 @@ def nearest(
         np.zeros(len(rows)) if row_penalty is None else row_penalty, jnp.float32
     )
     block = min(_BLOCK, len(rows))
-    for chosen in _batches(len(queries)):
+    for chosen in selection.batches(len(queries), min(_BATCH, len(queries))):
         batch = jnp.asarray(queries[chosen], jnp.float32)
         best = (
             jnp.full((len(chosen), k), -1, jnp.int32),
@@ -120,7 +119,7 @@ def ranks(
     )
     out = np.empty(len(queries), np.int64)
     block = min(_BLOCK, len(rows))
-    for chosen in _batches(len(queries)):
+    for chosen in selection.batches(len(queries), min(_BATCH, len(queries))):
         batch = jnp.asarray(queries[chosen], jnp.float32)
         wanted = jnp.asarray(gold[chosen], jnp.int32)
         # The gold score comes from the same blocks, to be the same to the last bit.
@@ -136,42 +135,6 @@ def ranks(
             )
         out[chosen] = 1 + np.asarray(before)
     return out
-
-
-def top_k(
-    scores: Float[Array, "batch words"], k: int
-) -> tuple[Float[Array, "batch {k}"], Int[Array, "batch {k}"]]:
-    """`jax.lax.top_k`, the same to the order of equals, faster over many columns.
-
-    The k largest numbers lie in the k groups of columns with the largest maxima, so
-    that only those groups are sorted.
-    """
-    batch, words = scores.shape
-    groups = words // _GROUP
-    if groups <= 2 * k:
-        values, columns = jax.lax.top_k(scores, k)
-        return values, columns
-    rest = scores[:, groups * _GROUP :]
-    grouped = scores[:, : groups * _GROUP].reshape(batch, groups, _GROUP)
-    _, chosen = jax.lax.top_k(jnp.max(grouped, axis=2), k)
-    # In the order of their columns, so that of equals the first stays first.
-    chosen = jnp.sort(chosen, axis=1)
-    some = jnp.take_along_axis(grouped, chosen[:, :, jnp.newaxis], axis=1)
-    offsets = jnp.arange(_GROUP, dtype=chosen.dtype)[jnp.newaxis, jnp.newaxis]
-    columns = (chosen[:, :, jnp.newaxis] * _GROUP + offsets).reshape(batch, -1)
-    last = jnp.arange(groups * _GROUP, words, dtype=chosen.dtype)[jnp.newaxis]
-    last = jnp.broadcast_to(last, rest.shape)
-    candidates = jnp.concatenate([some.reshape(batch, -1), rest], axis=1)
-    columns = jnp.concatenate([columns, last], axis=1)
-    values, places = jax.lax.top_k(candidates, k)
-    return values, jnp.take_along_axis(columns, places, axis=1)
-
-
-def _batches(count: int) -> Iterator[Int[np.ndarray, " batch"]]:
-    """Indices in batches of one size; the last repeats its last index to be as long."""
-    size = min(_BATCH, count)
-    for start in range(0, count, max(size, 1)):
-        yield np.minimum(np.arange(start, start + size), count - 1)
 
 
 def _scores(
@@ -198,18 +161,9 @@ def _scores(
 @functools.partial(jax.jit, static_argnames=("block", "hubs"))
 def _better(table, penalty, queries, best, start, *, block, hubs):
     scores, numbers = _scores(table, penalty, queries, start, block, hubs)
-    k = best[0].shape[1]
-    if k == 1:  # two plain reductions are faster than a sort, or than argmax on a CPU
-        values = jnp.max(scores, axis=1, keepdims=True)
-        rows = jnp.where(scores == values, numbers, jnp.iinfo(jnp.int32).max)
-        rows = jnp.min(rows, axis=1, keepdims=True)
-        better = values > best[1]
-        return jnp.where(better, rows, best[0]), jnp.where(better, values, best[1])
-    values, places = top_k(scores, min(k, block))
-    rows = jnp.concatenate([best[0], numbers[0, places]], axis=1)
-    # The earlier of equals comes first, and so does the first row.
-    values, places = jax.lax.top_k(jnp.concatenate([best[1], values], axis=1), k)
-    return jnp.take_along_axis(rows, places, axis=1), values
+    k = min(best[0].shape[1], block)
+    values, places = selection.top_k(scores, k)
+    return selection.merge(best, (numbers[0, places], values))
 
 
 @functools.partial(jax.jit, static_argnames=("block", "hubs"))

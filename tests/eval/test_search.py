@@ -127,14 +127,6 @@ def test_nearest_rows_are_those_of_brute_force(shapes, k):
     assert np.all(cosines[:, ROWS - 1 :] == -np.inf)
 
 
-def test_batches_have_one_size_and_cover_everything():
-    found = list(search.batches(10, 4))
-    assert [part.tolist() for part in found] == [
-        *([0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 9, 9])
-    ]
-    assert list(search.batches(0, 4)) == []
-
-
 def test_a_search_compiles_once_for_any_number_of_questions(monkeypatch):
     monkeypatch.setattr(search, "BATCH", 8)
     monkeypatch.setattr(search, "BLOCK", 19)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from jaxemb.errors import InputError
-from jaxemb.spaces import dictionaries, normalize, retrieval
+from jaxemb.spaces import dictionaries, normalize, retrieval, selection
 from jaxemb.spaces.dictionaries import SelfLearning
 
 
@@ -73,13 +73,21 @@ def test_of_equal_rows_the_first_comes_first(small_blocks):
 
 
 @pytest.mark.parametrize("words", [100, 640, 1000, 5000])
-@pytest.mark.parametrize("k", [1, 4, 10])
+@pytest.mark.parametrize("k", [1, 2, 4, 10])
 def test_top_k_is_jax_top_k_with_its_ties(words, k):
     scores = np.random.default_rng(9).integers(0, 40, size=(20, words))
     scores = jnp.asarray(scores, jnp.float32)
-    ours, theirs = retrieval.top_k(scores, k), jax.lax.top_k(scores, k)
+    ours, theirs = selection.top_k(scores, k), jax.lax.top_k(scores, k)
     np.testing.assert_array_equal(ours[0], theirs[0])
     np.testing.assert_array_equal(ours[1], theirs[1])
+
+
+def test_batches_have_one_size_and_cover_everything():
+    found = list(selection.batches(10, 4))
+    assert [part.tolist() for part in found] == [
+        *([0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 9, 9])
+    ]
+    assert list(selection.batches(0, 4)) == []
 
 
 def test_a_perfect_map_has_mrr_1_and_a_random_one_the_harmonic_number():
