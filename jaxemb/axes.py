@@ -14,6 +14,8 @@ from jax.sharding import PartitionSpec
 from jaxtyping import Array, Int
 
 DATA = "data"
+# Of its multiples a table has as many rows, so that usual numbers of devices share it.
+ROWS = 3 * 512
 
 Tree = TypeVar("Tree")
 
@@ -25,6 +27,11 @@ def is_bound() -> bool:
     except NameError:
         return False
     return True
+
+
+def filled_rows(rows: int) -> int:
+    """How many rows a table of so many has with those that fill up."""
+    return rows + -rows % ROWS
 
 
 def example_offset(local_batch: int) -> Int[Array, ""]:

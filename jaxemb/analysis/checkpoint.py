@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from etils import epath
 
-from jaxemb import storage
+from jaxemb import axes, storage
 from jaxemb.errors import InputError
 from jaxemb.train import checkpoints, metrics
 
@@ -111,8 +111,8 @@ def embedding_table(
         tuned table is got from a frozen one and its delta. Where not given, the only
         table with a row a word, or the sum of the only two if they are a base and its
         delta. Of seeds trained together the first is taken. Where no table has just a
-        row a word, those are cut that have nothing but zeros beyond, which fill up
-        where devices share the rows.
+        row a word, those are cut whose other rows only fill up for devices to share
+        them (`axes.filled_rows`).
     """
     arrays = {
         p: x[0] if x.ndim == 3 and x.shape[1] == len(words) else x
@@ -228,9 +228,9 @@ def newest(root: epath.PathLike) -> epath.Path | None:
 
 
 def _without_filling(array: np.ndarray, rows: int) -> np.ndarray:
-    """The first rows, if all others are zeros; else the array as it is."""
-    fills = array.ndim == 2 and len(array) > rows and array.any()
-    return array[:rows] if fills and not array[rows:].any() else array
+    """The first rows, if all others are there to fill up; else the array as it is."""
+    filled = array.ndim == 2 and len(array) == axes.filled_rows(rows) > rows
+    return array[:rows] if filled and not array[rows:].any() else array
 
 
 def _is_base_and_delta(paths: Sequence[str]) -> bool:

@@ -8,12 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-MULTIPLE = 3 * 512
-
-
-def filled(rows: int) -> int:
-    """How many rows a table of so many has with those that fill up."""
-    return rows + -rows % MULTIPLE
+from jaxemb import axes
 
 
 def uniform(
@@ -24,7 +19,7 @@ def uniform(
     They are those of `jax.random.uniform` of the shape without these rows, since each
     is a function of its place.
     """
-    whole = (filled(rows), *shape)
+    whole = (axes.filled_rows(rows), *shape)
     table = (jax.random.uniform(key, whole) - 0.5) / width
     place = jax.lax.broadcasted_iota(jnp.int32, whole, 0)
     return jnp.where(place < rows, table, 0)
@@ -32,4 +27,4 @@ def uniform(
 
 def zeros(rows: int, shape: tuple[int, ...]) -> Float[Array, "filled ..."]:
     """As many rows of zeros."""
-    return jnp.zeros((filled(rows), *shape))
+    return jnp.zeros((axes.filled_rows(rows), *shape))

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxemb import static, train
+from jaxemb import axes, static, train
 from jaxemb.analysis import checkpoint
 from jaxemb.data import vectors
 from jaxemb.errors import InputError
@@ -67,7 +67,7 @@ def test_eight_devices_equal_one(text, mesh, one_device, objective, options):
     for name, table in alone.items():
         np.testing.assert_allclose(params[name], table, atol=1e-5)
     for name in ("input", "output"):  # rows that fill up are never moved
-        assert len(params[name]) == rows.MULTIPLE > len(text.words)
+        assert len(params[name]) == axes.ROWS > len(text.words)
         assert not np.any(params[name][len(text.words) :])
     np.testing.assert_allclose(losses, alone_losses, atol=1e-5)
     assert np.abs(alone["output"]).max() > 0.01  # something was learnt
@@ -268,10 +268,10 @@ def test_initial_tables_are_those_of_as_many_rows():
     table = rows.uniform(key, 7, (4,), 5.0)
     wanted = (jax.random.uniform(key, (7, 4)) - 0.5) / 5
     np.testing.assert_array_equal(table[:7], wanted)
-    assert table.shape == (rows.MULTIPLE, 4) and not table[7:].any()
+    assert table.shape == (axes.ROWS, 4) and not table[7:].any()
     for devices in (1, 2, 3, 4, 6, 8, 12, 24, 256, 512):
-        assert rows.filled(40_001) % devices == 0
-    assert rows.filled(rows.MULTIPLE) == rows.MULTIPLE
+        assert axes.filled_rows(40_001) % devices == 0
+    assert axes.filled_rows(axes.ROWS) == axes.ROWS
 
 
 def test_words_of_a_checkpoint_are_found_though_rows_fill_up(text, tmp_path):
