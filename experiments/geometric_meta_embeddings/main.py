@@ -109,21 +109,19 @@ class Board:
         return self._outcomes[key]
 
     def rows(self, name: str, table: WordVectors) -> list[results.Row]:
-        """Every test's score and the two means."""
-        rows = []
+        """The two means, then every test's score."""
+        means = self.means(table)
+        if self._show:
+            told = ", ".join(f"{group} {m.mean:.2f}" for group, m in means.items())
+            terminal.say(f"{name}: {told}")
+        rows = [_row(name, group, mean) for group, mean in means.items()]
         for tests in self._groups.values():
             for test in tests:
                 fields = self.outcome(test, table).fields
                 covered = f"{fields['covered']} of {fields['total']}"
                 metric = f"{_column(test.name)} ({covered})"
                 rows.append(_row(name, metric, _score(test, fields)))
-        means = self.means(table)
-        if self._show:
-            told = ", ".join(
-                f"{group} {mean.mean:.2f}" for group, mean in means.items()
-            )
-            terminal.say(f"{name}: {told}")
-        return [*rows, *(_row(name, group, mean) for group, mean in means.items())]
+        return rows
 
     def means(self, table: WordVectors) -> dict[str, Interval]:
         """The mean over the tests of each group."""
