@@ -164,11 +164,11 @@ def _better(
     epsilon: Float[Array, ""] | float = 0.0,
 ) -> tuple[Int[Array, "batch k"], Float[Array, "batch k"]]:
     """The best rows so far and those of one block, whichever are better."""
-    vocab, dim = table.matrix.shape
+    vocab = len(table.matrix)
     # The last block ends with the table and may begin inside the one before it.
     first = jnp.minimum(start, vocab - block)
-    rows = jax.lax.dynamic_slice(table.matrix, (first, 0), (block, dim))
-    inverse = jax.lax.dynamic_slice(table.inverse_norms, (first,), (block,))
+    rows = jax.lax.dynamic_slice_in_dim(table.matrix, first, block)
+    inverse = jax.lax.dynamic_slice_in_dim(table.inverse_norms, first, block)
     terms = table.matrix[queries]  # batch terms dim
     if normalise or method == "3cosmul":
         terms = terms * table.inverse_norms[queries][..., jnp.newaxis]

@@ -146,10 +146,9 @@ def _scores(
     hubs: bool,
 ) -> tuple[Float[Array, "batch block"], Int[Array, "1 block"]]:
     """Scores of one block and its row numbers; -inf at rows of the block before."""
-    words, dim = table.shape
-    first = jnp.minimum(start, words - block)
-    rows = jax.lax.dynamic_slice(table, (first, 0), (block, dim))
-    pushed = jax.lax.dynamic_slice(penalty, (first,), (block,))
+    first = jnp.minimum(start, len(table) - block)
+    rows = jax.lax.dynamic_slice_in_dim(table, first, block)
+    pushed = jax.lax.dynamic_slice_in_dim(penalty, first, block)
     precision = jax.lax.Precision.HIGHEST  # an accelerator must not round to bfloat16
     scores = jnp.dot(queries, rows.T, precision=precision)
     if hubs:
