@@ -32,3 +32,10 @@ hypothesis.settings.load_profile("ci")
 def mesh():
     """Eight virtual devices on one data axis."""
     return jax.make_mesh((8,), ("data",), axis_types=(jax.sharding.AxisType.Auto,))
+
+
+@pytest.fixture(autouse=True)
+def _width_of_numbers():
+    """No test leaves 64 bits on for those after it."""
+    yield
+    assert not jax.config.jax_enable_x64  # type: ignore[attr-defined]

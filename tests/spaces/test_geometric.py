@@ -97,8 +97,16 @@ def test_random_starts_have_the_asked_signs_and_end_near_the_minimum(seed):
     assert 1 <= gap < 1.02
 
 
-def test_pymanopt_finds_the_same_minimum():
-    pymanopt = pytest.importorskip("pymanopt")
+@pytest.fixture
+def pymanopt():
+    """The library, whose import turns on 64 bits for the whole process."""
+    before = jax.config.jax_enable_x64
+    library = pytest.importorskip("pymanopt")
+    jax.config.update("jax_enable_x64", before)
+    return library
+
+
+def test_pymanopt_finds_the_same_minimum(pymanopt):
     from pymanopt.manifolds import Product, Stiefel, SymmetricPositiveDefinite
     from pymanopt.optimizers import ConjugateGradient
 
