@@ -85,11 +85,7 @@ _OWED = {
     *(("bli_postprocessing", name) for name in ("xling", "union")),
     ("delta_embedding", "rt-polarity-50d"),
     *(("static_embeddings", name) for name in ("imdb", "wikitext-2")),
-    ("geometric_meta_embeddings", "code-inputs"),
-    ("geometric_meta_embeddings", "glove-googlenews"),
-    ("geometric_meta_embeddings", "googlenews-wordllama"),
     ("geometric_meta_embeddings", "glove-wordllama"),
-    ("geometric_meta_embeddings", "three-sources"),
 }
 
 
