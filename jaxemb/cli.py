@@ -188,10 +188,11 @@ class Eval:
             terminal.say(line)
         compared = {"neighbours": found.neighbours, "json": self.json}
         suite.run(names, tables, found.tests, self.settings, **compared)
-        if drawn:
-            self._draw(dict(zip(names, tables, strict=True)), found.tests)
+        if self.figure is not None:
+            by_name = dict(zip(names, tables, strict=True))
+            self._draw(self.figure, by_name, found.tests)
 
-    def _draw(self, tables: Mapping[str, Any], tests: Sequence[Any]) -> None:
+    def _draw(self, path: str, tables: Mapping[str, Any], tests: Sequence[Any]) -> None:
         from jaxemb.analysis import figures, vocabulary
 
         how = self.settings
@@ -206,7 +207,7 @@ class Eval:
                         resamples=how.resamples, seed=how.seed,
                     )  # fmt: skip
         figure = vocabulary.score_by_vocabulary(curves)
-        terminal.say(f"Wrote {figures.save(figure, self.figure)}.")
+        terminal.say(f"Wrote {figures.save(figure, path)}.")
 
 
 @dataclasses.dataclass(frozen=True)

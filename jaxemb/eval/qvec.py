@@ -171,7 +171,8 @@ def compare_qvec(
 
         left_out = [less(kept) for kept in parts]
         differences.append(_jackknife(less(np.arange(len(x))), left_out, level))
-    return QvecDifference(*differences, len(x), len(features.words))
+    mean, cca = differences
+    return QvecDifference(mean, cca, len(x), len(features.words))
 
 
 def align(

@@ -99,19 +99,19 @@ def model_unigram(
     With the biases of GloVe the joint is `exp(u_w·v_c + b_w + b_c)`, summed over words;
     without, the words' distributions are averaged with the weights `counts`.
     """
-    biased = word_bias is not None and context_bias is not None
-    if not biased and counts is None:
+    if counts is None and (word_bias is None or context_bias is None):
         raise InputError("model_unigram: expected both biases, or counts")
     total = np.full(len(contexts), -np.inf)
     table = jnp.asarray(contexts, jnp.float32)
     for rows in _blocks(len(words), len(contexts)):
         logits = _product(jnp.asarray(words[rows], jnp.float32), table.T)
-        if biased:
+        if word_bias is not None and context_bias is not None:
             logits = np.asarray(logits, np.float64) + context_bias[np.newaxis]
             logits += word_bias[rows, np.newaxis]
         else:
             logits = np.asarray(jax.nn.log_softmax(logits, axis=1), np.float64)
-            logits += np.log(np.maximum(counts[rows, np.newaxis], 1e-300))
+            weights = np.asarray(counts, np.float64)[rows, np.newaxis]
+            logits += np.log(np.maximum(weights, 1e-300))
         total = np.logaddexp(total, special.logsumexp(logits, axis=0))
     return total - special.logsumexp(total)
 

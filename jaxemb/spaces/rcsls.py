@@ -64,16 +64,16 @@ def rcsls(
             f"RCSLS maps between spaces of one width, not {source_pairs.shape[1]} and "
             f"{target_pairs.shape[1]}"
         )
-    pairs = [np.asarray(side, np.float64) for side in (source_pairs, target_pairs)]
-    vocabularies = [
+    x, y = (np.asarray(side, np.float64) for side in (source_pairs, target_pairs))
+    near_x, near_y = (
         np.asarray(side[: settings.negatives], np.float64) for side in (source, target)
-    ]
-    kept = align.procrustes(*pairs)  # multiplies rows from the right: R transposed
+    )
+    kept = align.procrustes(x, y)  # multiplies rows from the right: R transposed
     rate, losses = settings.learning_rate, []
     matrix, kept_gradient = kept, np.zeros_like(kept)
     for _ in range(settings.most + 1):
         loss, gradient = loss_and_gradient(
-            matrix, *pairs, *vocabularies, settings.neighbours
+            matrix, x, y, near_x, near_y, settings.neighbours
         )
         if not losses or loss <= losses[-1]:
             losses.append(loss)

@@ -262,7 +262,14 @@ def train_glove(
         evaluate=_evaluate(counts, settings),
     )
     params = {name: table[: len(words)] for name, table in params.items()}
-    return WordTables(words, np.asarray(corpus.counts), **params)
+    return WordTables(
+        words,
+        np.asarray(corpus.counts),
+        params["input"],
+        params["output"],
+        params["input_bias"],
+        params["output_bias"],
+    )
 
 
 def _config(corpus: Corpus, counts: Cooccurrences, settings: GloVe) -> dict[str, Any]:
