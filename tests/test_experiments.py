@@ -85,7 +85,6 @@ _OWED = {
     *(("bli_postprocessing", name) for name in ("xling", "union")),
     ("delta_embedding", "rt-polarity-50d"),
     *(("static_embeddings", name) for name in ("imdb", "wikitext-2")),
-    ("geometric_meta_embeddings", "glove-wordllama"),
 }
 
 
