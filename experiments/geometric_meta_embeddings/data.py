@@ -6,12 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.geometric_meta_embeddings.config import (
-    ANALOGY,
-    SIMILARITY,
-    Config,
-    at_hand,
-)
+from experiments.common.tables import at_hand
+from experiments.geometric_meta_embeddings.config import ANALOGY, SIMILARITY, Config
 from jaxemb.data import packed, sources, synthetic, wheels
 from jaxemb.data.vectors import WordVectors, read_word_vectors
 from jaxemb.errors import InputError

@@ -1,0 +1,11 @@
+"""Word tables that an experiment names."""
+
+from jaxemb.data import sources
+
+
+def at_hand(name: str) -> str:
+    """The name of a table, or of the subset that stands in where only that is here."""
+    subset = f"{name}-subset"
+    if subset in sources.DATA_SETS and not sources.locate(name):
+        return subset if sources.locate(subset) else name
+    return name
