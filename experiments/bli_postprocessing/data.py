@@ -6,6 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from experiments.bli_postprocessing.config import Config
+from experiments.common.datasets import described, planted
+from experiments.common.names import at_hand
 from jaxemb.data import packed, sources, synthetic
 from jaxemb.data.translations import Translation, read_translations
 from jaxemb.data.vectors import read_word_vectors
@@ -43,23 +45,24 @@ class Task:
     data: tuple[results.Data, ...]
 
 
-def load_task(config: Config, pair: str) -> Task:
-    """Reads a pair of languages."""
+def load_task(config: Config) -> Task:
+    """Reads the pair of languages."""
     if config.preset == "smoke":
         return _planted()
     if config.source:
         sides, train, test, data = _own_files(config)
     else:
-        source, _, target = pair.partition("-")
+        source, _, target = config.pair.partition("-")
         dictionaries = sources.get("bli-xling")
         places = {
-            name: dictionaries.parts.get(f"{pair}-{name}") for name in ("5k", "test")
+            name: dictionaries.parts.get(f"{config.pair}-{name}")
+            for name in ("5k", "test")
         }
         if None in places.values():
-            raise InputError(f"--pairs {pair}: not in bli-xling here; try en-fr")
+            raise InputError(f"--pair {config.pair}: not in bli-xling here; try en-fr")
         sides = [_side(config, language) for language in (source, target)]
         train, test = (read_translations(p, lower=True) for p in places.values())
-        data = (_described(dictionaries, len(train) + len(test)),)
+        data = (described(dictionaries, len(train) + len(test)),)
     first, second = combine.same_width([side.matrix for side in sides])
     sides = [
         dataclasses.replace(side, matrix=matrix)
@@ -67,7 +70,7 @@ def load_task(config: Config, pair: str) -> Task:
     ]
     indices = [side.index for side in sides]
     return Task(
-        pair,
+        config.pair,
         *sides,
         train=covered(train, *indices),
         test=covered(test, *indices),
@@ -80,7 +83,7 @@ def _side(config: Config, language: str) -> Side:
     """A language's table, its words by frequency."""
     frequency = sources.get("wordfreq")
     if language not in frequency.parts:
-        raise InputError(f"--pairs: no vectors of {language!r} here; known: en, fr, ru")
+        raise InputError(f"--pair: no vectors of {language!r} here; known: en, fr, ru")
     order = packed.read_frequency_order(frequency.parts[language])
     if language == "fr":
         found = sources.get("french-fasttext")
@@ -88,27 +91,18 @@ def _side(config: Config, language: str) -> Side:
         index = _lower(table.index)
         matrix = table.matrix
     else:
-        name = "navec-ru" if language == "ru" else _english(config)
+        name = "navec-ru" if language == "ru" else at_hand(config.english)
         found = sources.get(name)
         place = found.parts["vectors"]
         vectors = (
             packed.read_navec(place) if language == "ru" else read_word_vectors(place)
         )
         index, matrix = _lower(vectors.index), vectors.matrix
-    used = (_described(found, len(matrix)), _described(frequency, len(order)))
+    used = (described(found, len(matrix)), described(frequency, len(order)))
     return _by_frequency(language, index, matrix, order, config.vocabulary, used)
 
 
 _SPACY = "vectors", "key2row", "strings"
-
-
-def _english(config: Config) -> str:
-    whole = config.english
-    return (
-        f"{whole}-subset"
-        if whole == "glove-100d" and not sources.locate(whole)
-        else whole
-    )
 
 
 def _lower(index: dict[str, int]) -> dict[str, int]:
@@ -171,15 +165,7 @@ def _planted() -> Task:
             {word: i for i, word in enumerate(words)},
             np.asarray(matrix, np.float64),
             words,
-            (
-                results.Data(
-                    name=name,
-                    kind="synthetic",
-                    source="jaxemb.data.synthetic",
-                    sha256=None,
-                    size=len(words),
-                ),
-            ),
+            (planted(name, len(words)),),
         )
         for name, words, matrix in (
             ("planted source", world.source.words, world.source.matrix),
@@ -189,13 +175,3 @@ def _planted() -> Task:
     pairs = [Translation(*pair) for pair in world.translations]
     rows = covered(pairs, *(side.index for side in sides))
     return Task("planted", *sides, rows[:200], rows[200:700], 500, ())
-
-
-def _described(found: sources.Found, size: int) -> results.Data:
-    return results.Data(
-        name=found.data_set.name,
-        kind=found.kind,
-        source=found.source,
-        sha256=found.sha256,
-        size=size,
-    )

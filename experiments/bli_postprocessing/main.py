@@ -3,31 +3,45 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from experiments.bli_postprocessing import data, model
-from experiments.bli_postprocessing.config import GRID, SLUG, Config, System
+from experiments.bli_postprocessing.config import (
+    GRID,
+    SLUG,
+    Config,
+    Direction,
+    System,
+)
 from experiments.common.rows import print_claims, print_side_by_side, summary_row
 from jaxemb import storage, terminal
 from jaxemb.analysis import figures, lexicon
 from jaxemb.eval import intervals
 from jaxemb.eval.induction import Induction
 from jaxemb.eval.intervals import Interval
-from jaxemb.spaces import dictionaries
+from jaxemb.spaces import dictionaries, spectrum
 from jaxemb.train import results
 
 _NEIGHBOURS = {"cosine": 0, "CSLS": 10}
-_TITLES = {"supervised": "VecMap", "self-learning": "VecMap SL", "rcsls": "RCSLS"}
 _POST = " + POSTPROC"
+
+
+class Variant(NamedTuple):
+    """An aligner, and for self-learning what its dictionaries hold."""
+
+    title: str
+    system: System
+    direction: Direction
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Scored:
-    """One system on one pair of languages: a score for each of its seeds."""
+    """One system with one seed dictionary: a score for each of its random seeds."""
 
     by_seed: tuple[Mapping[str, Induction], ...]
-    """Retrieval to score."""
+    """Retrieval to score; "grouped" is by cosine."""
 
     def reciprocal_ranks(self, retrieval: str) -> np.ndarray:
         """Of every test pair, the mean over seeds, in per cent."""
@@ -38,38 +52,51 @@ class Scored:
 def run(config: Config) -> dict:
     """Runs a preset and returns its results, as written to `results.json`."""
     workdir = Path(config.workdir)
-    rows, claims, used, collapsed = [], [], [], []
+    rows, claims, collapsed = [], [], []
     with results.recorded(workdir):
-        for pair in config.pairs:
-            task = data.load_task(config, pair)
-            used += [*task.source.data, *task.target.data, *task.data]
-            terminal.say(
-                f"{pair}: {len(task.source.matrix):,} × {len(task.target.matrix):,} "
-                f"rows, {len(task.train):,} pairs to train on, {len(task.test):,} of "
-                f"{task.test_total:,} to test on"
-            )
-            for size in config.seed_sizes:
-                scored = _scored(config, task, size, workdir, collapsed)
-                label = f"{pair}, {size} pairs"
-                rows += _rows(config, label, scored)
-                claims += _claims(config, label, scored)
-            if config.grid:
-                rows += _grid(config, task, workdir)
-            _draw_spectra(config, task, workdir)
-    unique = {one.name: one for one in used}
+        task = data.load_task(config)
+        terminal.say(
+            f"{task.name}: {len(task.source.matrix):,} × {len(task.target.matrix):,} "
+            f"rows, {len(task.train):,} pairs to train on, {len(task.test):,} of "
+            f"{task.test_total:,} to test on"
+        )
+        scored = {
+            size: _scored(config, task, size, workdir, collapsed)
+            for size in config.seed_sizes
+        }
+        for size, systems in scored.items():
+            rows += _rows(f"{size} pairs", systems)
+            claims += _claims(config, f"{task.name}, {size} pairs", systems)
+        if config.grid:
+            rows += _grid(config, task, workdir)
+        _draw(config, task, scored, workdir)
+    used = [*task.source.data, *task.target.data, *task.data]
     written = results.write(
         workdir,
         slug=SLUG,
         preset=config.preset,
-        config=_described(config, collapsed),
+        config=_described(config, task, collapsed),
         origins=[results.origin(workdir)],
-        data=list(unique.values()),
+        data=list({one.name: one for one in used}.values()),
         rows=rows,
         claims=claims,
     )
     print_side_by_side([row for row in rows if "grid" not in row.metric])
     print_claims(claims)
     return written
+
+
+def _variants(config: Config) -> list[Variant]:
+    titles = {"procrustes": "Procrustes", "supervised": "VecMap", "rcsls": "RCSLS"}
+    variants = []
+    for system in config.systems:
+        if system == "self-learning":
+            first, *others = config.directions
+            variants.append(Variant("VecMap SL", system, first))
+            variants += [Variant(f"VecMap SL, {d}", system, d) for d in others]
+        else:
+            variants.append(Variant(titles[system], system, "mutual"))
+    return variants
 
 
 def _scored(
@@ -80,10 +107,10 @@ def _scored(
     orders = {"": (0.0, 0.0), _POST: (config.alpha_source, config.alpha_target)}
     for label, alphas in orders.items():
         spaces = model.Spaces.of(task, *alphas)
-        for system in config.systems:
-            name = f"{_TITLES[system]}{label}"
+        for variant in _variants(config):
+            name = f"{variant.title}{label}"
             try:
-                scores = _seeds(config, system, spaces, task, size, name, workdir)
+                scores = _seeds(config, variant, spaces, task, size, name, workdir)
             except dictionaries.Collapsed as error:
                 collapsed.append(f"{task.name}, {size} pairs, {name}: {error}")
                 terminal.say(collapsed[-1])
@@ -99,25 +126,32 @@ def _scored(
 
 def _seeds(
     config: Config,
-    system: System,
+    variant: Variant,
     spaces: model.Spaces,
     task: data.Task,
     size: int,
     name: str,
     workdir: Path,
 ) -> tuple[Mapping[str, Induction], ...]:
-    seeds = config.seeds if system == "self-learning" else 1
+    seeds = config.seeds if variant.system == "self-learning" else 1
     scores = []
     for seed in range(seeds):
-        mapped = model.align_spaces(config, system, spaces, task.train[:size], seed)
+        mapped = model.align_spaces(
+            config,
+            variant.system,
+            spaces,
+            task.train[:size],
+            direction=variant.direction,
+            seed=seed,
+        )
         if seed == 0:
             _export(task, mapped, workdir / f"{task.name}-{size}-{name}.tsv")
-        scores.append(
-            {
-                retrieval: mapped.score(task, neighbours, config)
-                for retrieval, neighbours in _NEIGHBOURS.items()
-            }
-        )
+        by_retrieval = {
+            retrieval: mapped.score(task, neighbours, config.resamples)
+            for retrieval, neighbours in _NEIGHBOURS.items()
+        }
+        grouped = mapped.score(task, 0, config.resamples, style="grouped")
+        scores.append({**by_retrieval, "grouped": grouped})
     return tuple(scores)
 
 
@@ -129,26 +163,27 @@ def _export(task: data.Task, mapped: model.Mapped, path: Path) -> None:
     storage.write_text(path, "".join(lines))
 
 
-def _rows(
-    config: Config, label: str, scored: Mapping[str, Scored]
-) -> list[results.Row]:
+def _rows(label: str, scored: Mapping[str, Scored]) -> list[results.Row]:
     rows = []
     for name, one in scored.items():
         for retrieval in _NEIGHBOURS:
             scores = [by[retrieval] for by in one.by_seed]
             covered = f"{scores[0].covered} of {scores[0].total} pairs"
-            measures = {
-                f"{label}: MRR × 100 by {retrieval} ({covered})": [
-                    s.mrr for s in scores
-                ],
-                **{
-                    f"{label}: P@{k} (%) by {retrieval} ({covered})": [
-                        s.precision[k] for s in scores
-                    ]
-                    for k in (1, 5)
-                },
-            }
-            rows += [_row(name, metric, ms) for metric, ms in measures.items()]
+            how = f"by {retrieval} ({covered})"
+            rows.append(
+                _row(name, f"{label}: MRR × 100 {how}", [s.mrr for s in scores])
+            )
+            for k in (1, 5):
+                precision = [s.precision[k] for s in scores]
+                rows.append(_row(name, f"{label}: P@{k} (%) {how}", precision))
+        grouped = [by["grouped"] for by in one.by_seed]
+        words = f"{grouped[0].covered} source words"
+        for measure, found in (
+            ("MRR × 100", [s.mrr for s in grouped]),
+            ("P@1 (%)", [s.precision[1] for s in grouped]),
+        ):
+            metric = f"{label}: {measure} of the best translation, by cosine ({words})"
+            rows.append(_row(name, metric, found))
     return rows
 
 
@@ -166,7 +201,7 @@ def _claims(
     config: Config, label: str, scored: Mapping[str, Scored]
 ) -> list[results.Claim]:
     """Post-processing helps each aligner, and self-learning helps the seed alone."""
-    wanted = [(f"{title}{_POST}", title) for title in _TITLES.values()]
+    wanted = [(f"{v.title}{_POST}", v.title) for v in _variants(config)]
     wanted += [(f"VecMap SL{_POST}", "VecMap"), ("VecMap SL", "VecMap")]
     claims = []
     for better, worse in wanted:
@@ -194,17 +229,18 @@ def _grid(config: Config, task: data.Task, workdir: Path) -> list[results.Row]:
     size = max(config.seed_sizes)
     table = np.empty((len(GRID), len(GRID)))
     rows = []
-    plain = dataclasses.replace(config, resamples=0)
     for i, a in enumerate(GRID):
+        source = spectrum.similarity_order(task.source.matrix, a)
         for j, b in enumerate(GRID):
-            spaces = model.Spaces.of(task, a, b)
+            target = spectrum.similarity_order(task.target.matrix, b)
             mapped = model.align_spaces(
-                config, "supervised", spaces, task.train[:size], 0
+                config, "supervised", model.Spaces(source, target), task.train[:size]
             )
-            mrr = mapped.score(task, 0, plain).mrr.mean
-            table[i, j] = 100 * mrr
-            metric = f"{task.name}: MRR × 100, grid of orders ({size} pairs)"
-            rows.append(summary_row(f"source {a:g}, target {b:g}", metric, [100 * mrr]))
+            table[i, j] = 100 * mapped.score(task, 0, resamples=0).mrr.mean
+            metric = f"{size} pairs: MRR × 100, grid of orders"
+            rows.append(
+                summary_row(f"source {a:g}, target {b:g}", metric, [table[i, j]])
+            )
     figures.save(
         lexicon.order_grid(GRID, table),
         workdir / "figures" / f"{task.name}-grid.svg",
@@ -213,7 +249,12 @@ def _grid(config: Config, task: data.Task, workdir: Path) -> list[results.Row]:
     return rows
 
 
-def _draw_spectra(config: Config, task: data.Task, workdir: Path) -> None:
+def _draw(
+    config: Config,
+    task: data.Task,
+    scored: Mapping[int, Mapping[str, Scored]],
+    workdir: Path,
+) -> None:
     spaces = model.Spaces.of(task, config.alpha_source, config.alpha_target)
     figures.save(
         lexicon.spectra(
@@ -227,15 +268,29 @@ def _draw_spectra(config: Config, task: data.Task, workdir: Path) -> None:
         workdir / "figures" / f"{task.name}-spectra.svg",
         f"Singular values of both sides of {task.name}, over the largest.",
     )
+    by_size: dict[str, dict[int, float]] = {}
+    for size, systems in sorted(scored.items()):
+        for name, one in systems.items():
+            mrr = float(one.reciprocal_ranks("cosine").mean())
+            by_size.setdefault(name, {})[size] = mrr
+    if len(scored) > 1:
+        figures.save(
+            lexicon.seed_curve(by_size),
+            workdir / "figures" / f"{task.name}-seed-sizes.svg",
+            f"MRR × 100 on {task.name} by the pairs of the seed dictionary.",
+        )
 
 
-def _described(config: Config, collapsed: Sequence[str]) -> dict:
+def _described(config: Config, task: data.Task, collapsed: Sequence[str]) -> dict:
     described = results.as_json(dataclasses.replace(config, run=type(config.run)()))
     return {
         **described,
+        "rows": {"source": len(task.source.matrix), "target": len(task.target.matrix)},
+        "train pairs": len(task.train),
         "collapsed": list(collapsed),
         "ranked": "rows, not words: of words that share a row the row counts once",
-        "gold": "each line of the test dictionary by itself; lower-cased",
+        "gold": "each line of the test dictionary by itself, lower-cased; best "
+        "translation: scores a source word by the best ranked of its lines",
         "interval": "95 %: bootstrap over test pairs; Student t over seeds where a "
         "system has several; differences over the means of seeds, paired by test pair",
     }

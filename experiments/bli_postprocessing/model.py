@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from experiments.bli_postprocessing.config import Config, System
+from experiments.bli_postprocessing.config import Config, Direction, System
 from experiments.bli_postprocessing.data import Task
 from jaxemb.eval import induction
 from jaxemb.eval.induction import Induction
@@ -38,22 +38,35 @@ class Mapped:
     pairs: np.ndarray
     """The dictionary that the map was made from."""
 
-    def score(self, task: Task, neighbours: int, config: Config) -> Induction:
+    def score(
+        self,
+        task: Task,
+        neighbours: int,
+        resamples: int,
+        style: induction.Gold = "pairs",
+    ) -> Induction:
         """MRR and precision on the test pairs."""
         return induction.induction(
             self.source,
             self.target,
             task.test,
-            total=task.test_total,
+            total=task.test_total if style == "pairs" else None,
+            style=style,
             neighbours=neighbours,
-            resamples=config.resamples,
+            resamples=resamples,
         )
 
 
 def align_spaces(
-    config: Config, system: System, spaces: Spaces, seed_pairs: np.ndarray, seed: int
+    config: Config,
+    system: System,
+    spaces: Spaces,
+    seed_pairs: np.ndarray,
+    *,
+    direction: Direction = "mutual",
+    seed: int = 0,
 ) -> Mapped:
-    """Maps both sides by a system; only self-learning depends on the seed."""
+    """Maps both sides by a system; only self-learning has a direction and a seed."""
     if system == "rcsls":
         source, target = (normalize.unit(s) for s in (spaces.source, spaces.target))
         trained = rcsls.rcsls(
@@ -66,13 +79,14 @@ def align_spaces(
     pairs = seed_pairs
     if system == "self-learning":
         settings = dictionaries.SelfLearning(
-            cutoff=config.cutoff, direction=config.direction, patience=config.patience
+            cutoff=config.cutoff, direction=direction, patience=config.patience
         )
         pairs = dictionaries.learn(
             source, target, seed_pairs, settings, random_seed=seed
         ).pairs
-    maps = align.advanced(source[pairs[:, 0]], target[pairs[:, 1]])
-    return _mapped(source, target, maps, pairs)
+    rows = source[pairs[:, 0]], target[pairs[:, 1]]
+    maps = align.orthogonal if system == "procrustes" else align.advanced
+    return _mapped(source, target, maps(*rows), pairs)
 
 
 def _mapped(

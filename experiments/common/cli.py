@@ -4,7 +4,7 @@ import dataclasses
 import logging
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import tyro
 
@@ -37,6 +37,20 @@ class Run:
         if not numbers or not 1 <= int(first) <= int(last):
             raise InputError(f"--profile {self.profile}: expected FIRST:LAST, as 10:20")
         return int(first), int(last)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """What the config of every experiment holds."""
+
+    slug: ClassVar[str]
+    preset: tyro.conf.Suppress[str] = "custom"
+    run: Annotated[Run, tyro.conf.OmitArgPrefixes] = Run()
+
+    @property
+    def workdir(self) -> str:
+        """Where the run is kept."""
+        return self.run.workdir or f"runs/{self.slug}/{self.preset}"
 
 
 Presets = Mapping[str, tuple[str, Any]]  # name to a line about it and its config

@@ -1,11 +1,38 @@
-"""Word tables that an experiment names."""
+"""Word tables that an experiment names: data sets, or a user's files."""
 
-from jaxemb.data import sources
+import hashlib
+from collections.abc import Collection
+from pathlib import Path
+
+import numpy as np
+
+from experiments.common.datasets import described
+from experiments.common.names import at_hand
+from jaxemb.data import packed, sources
+from jaxemb.data.vectors import WordVectors, read_word_vectors
+from jaxemb.train import results
 
 
-def at_hand(name: str) -> str:
-    """The name of a table, or of the subset that stands in where only that is here."""
-    subset = f"{name}-subset"
-    if subset in sources.DATA_SETS and not sources.locate(name):
-        return subset if sources.locate(subset) else name
-    return name
+def read(
+    name: str, keep: Collection[str] | None = None
+) -> tuple[WordVectors | packed.TokenTable, results.Data]:
+    """A data set's table or a file's, and what results call it.
+
+    A table of word pieces is returned as such: it makes vectors of any words.
+    """
+    name = at_hand(name)
+    if name not in sources.DATA_SETS:
+        table = read_word_vectors(name, keep=keep)
+        used = results.Data(
+            name=Path(name).name,
+            kind="real",
+            source="a file, of which the digest is of the numbers read",
+            sha256=hashlib.sha256(np.ascontiguousarray(table.matrix).data).hexdigest(),
+            size=len(table),
+        )
+        return table, used
+    found = sources.get(name)
+    if "tokenizer" in found.parts:
+        pieces = packed.read_token_table(found.part("weights"), found.part("tokenizer"))
+        return pieces, described(found)
+    return read_word_vectors(found.part("vectors"), keep=keep), described(found)

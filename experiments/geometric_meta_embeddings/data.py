@@ -2,14 +2,14 @@
 
 import dataclasses
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
-from experiments.common.tables import at_hand
+from experiments.common.datasets import planted
+from experiments.common.tables import read
 from experiments.geometric_meta_embeddings.config import ANALOGY, SIMILARITY, Config
-from jaxemb.data import packed, sources, synthetic, wheels
-from jaxemb.data.vectors import WordVectors, read_word_vectors
+from jaxemb.data import packed, synthetic
+from jaxemb.data.vectors import WordVectors
 from jaxemb.errors import InputError
 from jaxemb.eval import kinds
 from jaxemb.eval import sources as tests_lib
@@ -40,7 +40,7 @@ def load_sources(config: Config) -> Sources:
     if config.preset == "smoke":
         world = synthetic.planted_sources()
         names, tables = tuple(world.tables), list(world.tables.values())
-        data = tuple(_planted(name, len(world.words)) for name in names)
+        data = tuple(planted(name, len(world.words)) for name in names)
     else:
         if len(config.sources) < 2:
             raise InputError(
@@ -82,35 +82,12 @@ def _read(
     """Tables by name; a table of word pieces takes the words of the others."""
     tables: dict[str, WordVectors | packed.TokenTable] = {}
     data = []
-    for name in map(at_hand, named):
-        if name in sources.DATA_SETS:
-            found = sources.get(name)
-            if "tokenizer" in found.parts:
-                table = packed.read_token_table(
-                    found.parts["weights"], found.parts["tokenizer"]
-                )
-            else:
-                table = read_word_vectors(found.parts["vectors"])
-            described = results.Data(
-                name=name,
-                kind=found.kind,
-                source=found.source,
-                sha256=found.sha256,
-                size=found.data_set.rows or 0,
-            )
-        else:
-            table = read_word_vectors(name)
-            described = results.Data(
-                name=Path(name).name,
-                kind="real",
-                source="a file",
-                sha256=wheels.sha256_of(Path(name)),
-                size=len(table),
-            )
-        if described.name in tables:
-            raise InputError(f"--sources: {described.name} is named twice")
-        tables[described.name] = table
-        data.append(described)
+    for name in named:
+        table, used = read(name)
+        if used.name in tables:
+            raise InputError(f"--sources: {used.name} is named twice")
+        tables[used.name] = table
+        data.append(used)
     plain = [table for table in tables.values() if isinstance(table, WordVectors)]
     if not plain:
         raise InputError("--sources: expected at least one table of words")
@@ -122,14 +99,4 @@ def _read(
             for t in tables.values()
         ],
         tuple(data),
-    )
-
-
-def _planted(name: str, size: int) -> results.Data:
-    return results.Data(
-        name=name,
-        kind="synthetic",
-        source="jaxemb.data.synthetic",
-        sha256=None,
-        size=size,
     )

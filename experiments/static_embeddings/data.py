@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from experiments.common.datasets import described, planted
 from experiments.static_embeddings.config import Config
 from jaxemb.data import corpus, sources, synthetic
 from jaxemb.data.analogies import Analogy, read_analogies
@@ -64,42 +65,24 @@ def load_tests(config: Config) -> Tests:
         part: read_pairs(path) for part, path in lists.parts.items() if part in SHOWN
     }
     analogies = read_analogies(questions.parts["google"])
-    described = (
-        _described(lists, sum(map(len, similarity.values()))),
-        _described(questions, sum(map(len, analogies.values()))),
+    used = (
+        described(lists, sum(map(len, similarity.values()))),
+        described(questions, sum(map(len, analogies.values()))),
     )
-    return Tests(similarity, analogies, described)
+    return Tests(similarity, analogies, used)
 
 
 def _sentences(config: Config) -> tuple[Iterable[Sequence[str]], results.Data]:
     if config.corpus == "planted":
         world = synthetic.planted_topics()
-        data = results.Data(
-            name="planted topics",
-            kind="synthetic",
-            source="jaxemb.data.synthetic",
-            sha256=None,
-            size=len(world.sentences),
-        )
-        return world.sentences, data
+        return world.sentences, planted("planted topics", len(world.sentences))
     found = sources.get(config.corpus)
     if config.corpus == "imdb":
         sentences = readers.read_imdb(found, parts=("unsup",))
-        return sentences, _described(found, 50_000, "imdb, its unlabelled reviews")
+        name = "imdb, its unlabelled reviews"
+        return sentences, described(found, 50_000, name=name)
     sentences = readers.read_wikitext(found, parts=("train",), lower=True)
-    return sentences, _described(found, sum(1 for _ in sentences))
-
-
-def _described(
-    found: sources.Found, size: int, name: str | None = None
-) -> results.Data:
-    return results.Data(
-        name=name or found.data_set.name,
-        kind=found.kind,
-        source=found.source,
-        sha256=found.sha256,
-        size=size,
-    )
+    return sentences, described(found, sum(1 for _ in sentences))
 
 
 def _write_lines(file: Path, sentences: Iterable[Sequence[str]], held_out: int) -> None:

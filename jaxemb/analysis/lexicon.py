@@ -29,3 +29,13 @@ def order_grid(
     return figures.heat_map(
         scores, names, names, "score by order", x_label="target", y_label="source"
     )
+
+
+def seed_curve(scores: Mapping[str, Mapping[int, float]]) -> Figure:
+    """The score of each system by the pairs of its seed dictionary."""
+    lines = {
+        name: figures.Curve(list(by_size), list(by_size.values()))
+        for name, by_size in scores.items()
+    }
+    title = "score by pairs of the seed dictionary"
+    return figures.curves(lines, title, x_label="pairs", log_x=True)

@@ -75,10 +75,10 @@ def find_tests(wanted: Sequence[str] = (), tables: int = 1) -> Tests:
         elif name == NEIGHBOURS:
             if tables < 2:
                 raise InputError(f"--sets: {NEIGHBOURS} compares tables; give two")
-        elif short in (known := _known_lists()):
-            tests.append(_similarity(short, known[short]))
+        elif short in _named_lists():
+            tests.append(_similarity(short, _known_lists()[short]))
         else:
-            names = ", ".join([*known, *_OTHERS, NEIGHBOURS])
+            names = ", ".join([*_named_lists(), *_OTHERS, NEIGHBOURS])
             raise InputError(f"--sets: {name} is neither a file nor one of {names}")
     return Tests(tests, NEIGHBOURS in wanted, [])
 
@@ -158,6 +158,13 @@ def _of_file(name: str, place: files.Location) -> kinds.Test:
 def _four_words(line: str) -> bool:
     fields = line.split()
     return len(fields) == 4 and not any(c.isdigit() for c in line)
+
+
+def _named_lists() -> list[str]:
+    """The names of the lists that are here, or that would be fetched."""
+    local, fetched = SIMILARITY
+    found = sources.locate(local) or sources.find(fetched)
+    return list(found.parts)
 
 
 def _known_lists() -> Mapping[str, files.Location]:

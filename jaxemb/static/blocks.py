@@ -161,8 +161,9 @@ class Blocks:
 
         Returns:
           `words`: (groups, blocks, group + 2 window), words with `window` neighbours on
-          either side; `before`, `after`: (groups, blocks, group), how many of them are
-          neighbours indeed, 0 for words that only fill up; `blocks`, `raw`: (groups,),
+          either side, filled up by the number after the last word's; `before`, `after`:
+          (groups, blocks, group), how many of them are neighbours indeed, 0 for those
+          that fill up; `blocks`, `raw`: (groups,),
           how many blocks hold words, and how many words of text the step covers. With
           n-grams `ngrams`, `owners`: (groups, blocks, most), as `NGrams.lay_out` has
           them.
@@ -179,11 +180,13 @@ class Blocks:
                 f"out by sample={self._sample})"
             )
         blocks = max(1, math.ceil(len(tokens) / self._block))
-        words = self._in_groups(tokens.astype(np.int32), self.window)
+        # Past the last row of a table: no word's gradients are counted there.
+        filling = len(self._corpus.words)
+        words = self._in_groups(tokens.astype(np.int32), self.window, filling)
         batch = {
             "words": words,
-            "before": self._in_groups(before.astype(np.int8), 0),
-            "after": self._in_groups(after.astype(np.int8), 0),
+            "before": self._in_groups(before.astype(np.int8), 0, 0),
+            "after": self._in_groups(after.astype(np.int8), 0, 0),
             "blocks": np.full(self._groups, blocks, np.int32),
             "raw": np.full(self._groups, raw, np.int32),
         }
@@ -229,10 +232,10 @@ class Blocks:
         sentence = np.repeat(np.arange(last - first, dtype=np.int32), np.diff(starts))
         return tokens, sentence
 
-    def _in_groups(self, values: np.ndarray, halo: int) -> np.ndarray:
+    def _in_groups(self, values: np.ndarray, halo: int, filling: int) -> np.ndarray:
         """(groups, blocks, group + 2 halo), overlapping by the halo."""
         size = self._num_blocks * self._block
-        padded = np.zeros(size + 2 * halo, values.dtype)
+        padded = np.full(size + 2 * halo, filling, values.dtype)
         padded[halo : halo + len(values)] = values
         windows = np.lib.stride_tricks.sliding_window_view(
             padded, self._group + 2 * halo

@@ -16,8 +16,14 @@ RowLoss = Callable[[dict[str, jax.Array]], Any]
 
 
 def take(tables: Mapping[str, jax.Array], ids: Ids) -> dict[str, jax.Array]:
-    """The rows of each table that `ids` names."""
-    return {name: tables[name][index] for name, index in ids.items()}
+    """The rows of each table that `ids` names; some row where an id is past the last.
+
+    Ids past the last fill up: nothing may depend on what is read there, and nothing is
+    written there.
+    """
+    return {
+        name: tables[name].at[index].get(mode="clip") for name, index in ids.items()
+    }
 
 
 def descend(
@@ -48,9 +54,10 @@ def descend(
     for name, index in ids.items():
         steps = -learning_rate * grads[name]
         if most is not None:
-            places = jnp.zeros(len(tables[name])).at[index].add(1.0)[index]
-            steps *= jnp.minimum(1, most / places)[..., None]
-        tables[name] = tables[name].at[index].add(steps)
+            counts = jnp.zeros(len(tables[name])).at[index].add(1.0, mode="drop")
+            places = counts.at[index].get(mode="clip")
+            steps *= jnp.minimum(1, most / jnp.maximum(places, 1))[..., None]
+        tables[name] = tables[name].at[index].add(steps, mode="drop")
     return tables, axes.sum_over_devices(loss)
 
 

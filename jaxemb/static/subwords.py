@@ -26,7 +26,8 @@ class NGrams:
         self.minn, self.maxn, self.buckets = minn, maxn, buckets
         self._used = used.astype(np.int64)
         self._rows = rows.astype(np.int32)
-        self._counts = counts.astype(np.int64)
+        # Last the word that fills up, which has none.
+        self._counts = np.append(counts, 0).astype(np.int64)
         self._firsts = np.cumsum(self._counts) - self._counts
 
     def __len__(self) -> int:
@@ -34,7 +35,10 @@ class NGrams:
         return len(self._used)
 
     def most(self, words: np.ndarray) -> int:
-        """Room for the n-grams of any one group of words, int (..., group)."""
+        """Room for the n-grams of any one group of words, int (..., group).
+
+        A word past the last of the vocabulary fills up and has no n-grams.
+        """
         longest = int(self._counts[words].sum(axis=-1).max(initial=0))
         return max(_ROUND, -(-longest // _ROUND) * _ROUND)
 
@@ -48,7 +52,8 @@ class NGrams:
 
         Returns:
           Two int32 arrays (..., most): rows of the table, and the place in its group of
-          the word that each belongs to, which is `group` where there is none.
+          the word that each belongs to. Where there is none, the row is past the last
+          and the place `group`.
         """
         group = words.shape[-1]
         flat = words.reshape(-1)
@@ -63,7 +68,7 @@ class NGrams:
         column = np.arange(len(rows)) - np.repeat(
             np.cumsum(of_group) - of_group, of_group
         )
-        out_rows = np.zeros((len(of_group), most), np.int32)
+        out_rows = np.full((len(of_group), most), len(self), np.int32)
         out_owners = np.full((len(of_group), most), group, np.int32)
         out_rows[number, column] = rows
         out_owners[number, column] = owner_word % group

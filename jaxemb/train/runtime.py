@@ -35,9 +35,9 @@ def keep_freed_memory() -> bool:
     """Lets the process reuse large blocks of memory instead of returning them.
 
     XLA on CPU takes the temporary arrays of each step from `malloc`. glibc gives blocks
-    of a table's size back to the system and has the next step fault every page in anew:
-    a step that updates a table of 19,000 × 100 took 38 ms so, and 22 ms without. The
-    process's memory then stays at its peak.
+    of a table's size back to the system and has the next step fault every page in anew,
+    which can cost as much as the step itself. The process's memory then stays at its
+    peak.
 
     Returns:
       Whether this C library has the settings.

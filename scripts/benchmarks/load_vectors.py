@@ -10,7 +10,6 @@ import functools
 import hashlib
 import json
 import os
-import resource
 import statistics
 import subprocess
 import sys
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from peak import peak_bytes, resident_bytes
 
 LIBRARIES = "gensim", "jaxemb"
 # In short rows the words take as much memory as the numbers.
@@ -91,11 +91,11 @@ def load(library: str, kind: str, path: str) -> dict:
         from jaxemb.data.formats import text  # noqa: F401
         from jaxemb.data.vectors import read_word_vectors as read
 
-    before = _resident_bytes()
+    before = resident_bytes()
     start = time.perf_counter()
     table: Any = read(path)
     seconds = time.perf_counter() - start
-    peak = _peak_bytes() - before
+    peak = peak_bytes() - before
     words, matrix = (
         (table.index_to_key, table.vectors)
         if library == "gensim"
@@ -136,23 +136,6 @@ def _summary(runs: dict[str, list[dict]], rows: int, dim: int) -> dict:
         "high": max(ratios),
     }
     return {"vectors_per_second": rate, "peak_over_matrix": peak, "ratio": ratio}
-
-
-def _resident_bytes() -> int:
-    pages = Path("/proc/self/statm")
-    if not pages.exists():
-        return _peak_bytes()
-    return int(pages.read_text().split()[1]) * resource.getpagesize()
-
-
-def _peak_bytes() -> int:
-    # getrusage would start from the parent's peak: Linux keeps it across exec.
-    status = Path("/proc/self/status")
-    if status.exists():
-        line = next(x for x in status.read_text().splitlines() if x.startswith("VmHWM"))
-        return int(line.split()[1]) * 1024
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
 
 
 def _print(result: dict) -> None:

@@ -8,16 +8,18 @@ import sys
 
 import analogies
 import load_vectors
+import spaces
 import train_vectors
 
 from jaxemb import terminal
-from jaxemb.train import results
+from jaxemb.train import results, runtime
 
 HERE = pathlib.Path(__file__).parent
 COMPARISONS = {
     "load_vectors": load_vectors.comparisons,
     "train_vectors": train_vectors.comparisons,
     "analogies": analogies.comparisons,
+    "spaces": spaces.comparisons,
 }
 
 
@@ -60,6 +62,7 @@ def main() -> None:
             sys.exit(
                 f"bench: no comparison {name!r}; there are {', '.join(COMPARISONS)}"
             )
+    runtime.keep_freed_memory()  # as every experiment does
     rows = []
     for name in wanted:
         terminal.say(f"measuring {name} …")

@@ -288,6 +288,19 @@ def test_files_are_told_by_what_they_hold(capsys, home):
     assert (row["test"], row["covered"]) == ("similarity", 2)
 
 
+def test_an_unknown_name_is_told_without_a_network(capsys, home, monkeypatch):
+    (home / "nothing").mkdir()
+    monkeypatch.setenv("JAXEMB_DATA", str(home / "nothing"))
+    monkeypatch.setenv("JAXEMB_CACHE", str(home / "empty"))
+
+    def refuse(*_):
+        raise AssertionError("a download was tried")
+
+    monkeypatch.setattr("jaxemb.data.wheels.fetch", refuse)
+    error = fails(capsys, "one.txt", "--sets", "gogle")
+    assert "gogle is neither a file nor one of WS-353, SimLex-999" in error
+
+
 def test_names_of_data_sets_and_of_tests(capsys, home):
     rows = objects(
         run(capsys, "one.txt", "--sets", "analogies", "categories", "--json")

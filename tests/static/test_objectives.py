@@ -219,6 +219,30 @@ def test_a_row_takes_no_more_than_so_many_gradients(tables, block):
         )
 
 
+def test_words_that_fill_up_move_and_slow_no_row(tables, block):
+    """Twice as many groups, the second half of filling: the same step, to the bit."""
+    objective = SkipGram(window=2)
+    used = {n: tables[n] for n in ("input", "output")}
+    filled = block._replace(
+        words=jnp.concatenate([block.words, jnp.full_like(block.words, VOCAB)]),
+        before=jnp.concatenate([block.before, 0 * block.before]),
+        after=jnp.concatenate([block.after, 0 * block.after]),
+        noise=jnp.concatenate([block.noise, jnp.full_like(block.noise, VOCAB)]),
+    )
+    first, second = (
+        descent.descend(
+            used,
+            objective.ids(one),
+            lambda rows, one=one: objective.loss(rows, one),
+            jnp.float32(0.1),
+            3.0,
+        )[0]
+        for one in (block, filled)
+    )
+    for name in used:
+        np.testing.assert_array_equal(first[name], second[name])
+
+
 @pytest.mark.parametrize("make", [SkipGram, CBOW, SubwordSkipGram])
 def test_an_untrained_word_costs_its_coins(tables, block, make):
     """At most, in the widest window; here every window is the widest."""

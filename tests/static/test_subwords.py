@@ -19,8 +19,18 @@ def test_rows_are_the_hashes_that_gensim_finds():
             mine = rows[group][owners[group] == place]
             assert ngrams._used[mine].tolist() == list(wanted[word])
         filled = sum(len(wanted[w]) for w in members)
-        assert (owners[group] == 2).sum() == rows.shape[1] - filled
+        filling = owners[group] == 2
+        assert filling.sum() == rows.shape[1] - filled
+        assert (rows[group][filling] == len(ngrams)).all()
     assert len(ngrams) == len({h for hashes in wanted for h in hashes})
+
+
+def test_a_word_that_fills_up_has_no_ngrams():
+    ngrams = NGrams(WORDS, 3, 5, 40)
+    words = np.array([[1, len(WORDS)]])
+    rows, owners = ngrams.lay_out(words, 8)
+    assert not (owners == 1).any()
+    assert ((owners == 0) == (rows < len(ngrams))).all()
 
 
 def test_buckets_go_back_to_their_hashes():
