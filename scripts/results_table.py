@@ -1,8 +1,11 @@
 #!/usr/bin/env python
-"""Writes the README's results from experiments/*/results/*.json.
+"""Writes the results of experiments/*/results/*.json into READMEs.
 
-python scripts/results_table.py            rewrites the part between the markers
-python scripts/results_table.py --check    exits 1 if it is stale
+python scripts/results_table.py            rewrites the parts between the markers
+python scripts/results_table.py --check    exits 1 if one is stale
+
+The project's README has a line for each results file; the README of each experiment has
+its figures and claims.
 """
 
 import json
@@ -10,33 +13,71 @@ import pathlib
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-README = ROOT / "README.md"
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 _MARKS = {"supported": "✓", "contradicted": "✗", "inconclusive": "·"}
+_MOST = 10  # metrics side by side
 
 
 def figure(row: dict) -> str:
-    digits = 3 if abs(row["measured"]) < 1.5 else 2
-    text = f"{row['measured']:.{digits}f}"
+    value = row["measured"]
+    digits = 3 if abs(value) < 1.5 else 2 if abs(value) < 1000 else 0
+    text = f"{value:,.{digits}f}"
     if row["interval"]:
         low, high = row["interval"]
-        text += f" [{low:.{digits}f}, {high:.{digits}f}]"
+        text += f" [{low:,.{digits}f}, {high:,.{digits}f}]"
     return text
 
 
+def marks(claims: list[dict]) -> str:
+    verdicts = [claim["verdict"] for claim in claims]
+    return " ".join(
+        f"{mark} {verdicts.count(name)}"
+        for name, mark in _MARKS.items()
+        if name in verdicts
+    )
+
+
+def line(path: pathlib.Path) -> str:
+    """One results file in a line: its data, its systems, the verdicts counted."""
+    results = json.loads(path.read_text())
+    metric = results["rows"][0]["metric"]
+    rows = [row for row in results["rows"] if row["metric"] == metric]
+    best = max(rows, key=lambda row: row["measured"])
+    slug, preset = results["slug"], results["preset"]
+    cells = (
+        f"[{slug}](experiments/{slug}/README.md) · {preset}",
+        ", ".join(f"{d['name']} ({d['kind']})" for d in results["data"][:3]),
+        f"{metric}, {len(rows)} systems: highest {best['name']}, {figure(best)}",
+        marks(results["claims"]),
+    )
+    return f"| {' | '.join(cells)} |"
+
+
 def section(path: pathlib.Path) -> list[str]:
-    """One results file: its main metric as a table, its claims as a list."""
+    """One results file: systems by metrics as a table, its claims as a list."""
     results = json.loads(path.read_text())
     data = ", ".join(f"{d['name']} ({d['kind']})" for d in results["data"])
-    name = f"{results['slug']} · {results['preset']}"
-    link = path.relative_to(ROOT).as_posix()
-    metric = results["rows"][0]["metric"]
-    lines = [f"**[{name}]({link})**, on {data}", ""]
-    lines += [f"| | {metric}, 95 % interval | published |", "|---|---|---|"]
+    link = f"results/{path.name}"
+    cells: dict[str, dict[str, dict]] = {}
     for row in results["rows"]:
-        if row["metric"] == metric:
-            published = "–" if row["published"] is None else f"{row['published']:.2f}"
-            lines.append(f"| {row['name']} | {figure(row)} | {published} |")
+        cells.setdefault(row["metric"], {})[row["name"]] = row
+    metrics = [metric for metric, by_name in cells.items() if len(by_name) > 1]
+    if not 1 <= len(metrics) <= _MOST:
+        metrics = list(cells)[:1]
+    names = dict.fromkeys(name for metric in metrics for name in cells[metric])
+    published = any(
+        row["published"] is not None for m in metrics for row in cells[m].values()
+    )
+    heads = ["", *metrics] + (["published"] if published else [])
+    lines = [f"**[{results['preset']}]({link})**, on {data}", ""]
+    lines += [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    for name in names:
+        found = [cells[metric].get(name) for metric in metrics]
+        shown = [name, *("–" if row is None else figure(row) for row in found)]
+        if published:
+            known = [row["published"] for row in found if row and row["published"]]
+            shown.append(", ".join(f"{value:.2f}" for value in known) or "–")
+        lines.append(f"| {' | '.join(shown)} |")
     lines.append("")
     for claim in results["claims"]:
         mark = _MARKS[claim["verdict"]]
@@ -46,24 +87,36 @@ def section(path: pathlib.Path) -> list[str]:
     return [*lines, ""]
 
 
-def generated() -> str:
-    paths = sorted(ROOT.glob("experiments/*/results/*.json"))
-    if not paths:
-        return "No results are committed yet.\n"
-    return "\n".join(line for path in paths for line in section(path))
+def generated() -> dict[pathlib.Path, str]:
+    """README to what stands between its markers."""
+    overview = [
+        "| experiment · preset | data | main metric | claims |",
+        "|---" * 4 + "|",
+    ]
+    texts = {}
+    for folder in sorted(ROOT.glob("experiments/*/README.md")):
+        paths = sorted(folder.parent.glob("results/*.json"))
+        overview += [line(path) for path in paths]
+        sections = [one for path in paths for one in section(path)]
+        texts[folder] = "\n".join(sections or ["None committed yet."]).rstrip() + "\n"
+    texts[ROOT / "README.md"] = "\n".join(overview) + "\n"
+    return texts
 
 
 def main() -> int:
-    text = README.read_text()
-    before, rest = text.split(BEGIN)
-    _, after = rest.split(END)
-    new = f"{before}{BEGIN}\n{generated()}{END}{after}"
-    if "--check" in sys.argv[1:]:
-        if new != text:
-            print("README.md is stale: run python scripts/results_table.py")
-        return int(new != text)
-    README.write_text(new)
-    return 0
+    stale = 0
+    for path, text in generated().items():
+        old = path.read_text()
+        before, rest = old.split(BEGIN)
+        _, after = rest.split(END)
+        new = f"{before}{BEGIN}\n{text}{END}{after}"
+        if "--check" not in sys.argv[1:]:
+            path.write_text(new)
+        elif new != old:
+            name = path.relative_to(ROOT)
+            print(f"{name} is stale: run python scripts/results_table.py")
+            stale = 1
+    return stale
 
 
 if __name__ == "__main__":
