@@ -1,11 +1,12 @@
 """Training word vectors beside gensim, and GloVe beside plain numpy: words a second.
 
-    python scripts/benchmarks/train_vectors.py [--growth]
+    python scripts/benchmarks/train_vectors.py [--cost]
 
 Both train on WikiText-2 (2 million words) with the same settings, by turns; gensim has
 it as a `corpus_file`, its fastest way, and the number of workers that is best here.
-Compilation, which a run pays once, is left out and told in the note. With `--growth`:
-nanoseconds a word as vocabulary and dimension grow.
+Compilation, which a run pays once, is left out and told in the note. With `--cost`:
+nanoseconds a word by part of the work, and as vocabulary and dimension grow, which
+`cost.json` beside this file then keeps.
 """
 
 import collections
@@ -218,6 +219,95 @@ def growth() -> list[dict[str, str]]:
     return rows
 
 
+def profile() -> list[dict[str, str]]:
+    """Nanoseconds a word of each part of a step, by itself, on WikiText-2."""
+    from jaxemb import static
+    from jaxemb.static import trainer
+
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        _, text = _corpus(Path(folder))
+        training = static.Training(dim=DIM, epochs=EPOCHS)
+        for name, objective in (
+            ("skip-gram", static.SkipGram()),
+            ("CBOW", static.CBOW()),
+        ):
+            prepared = trainer.Prepared(text, objective, training)
+            parts = _parts(prepared, objective, len(text.words))
+            whole = 1e9 / _Ours(text, objective).rate()
+            shown = {part: f"{value:.0f}" for part, value in parts.items()}
+            rows.append({"ns a word": name, **shown, "a whole run": f"{whole:.0f}"})
+    return rows
+
+
+def _parts(prepared: Any, objective: Any, vocab: int) -> dict[str, float]:
+    """Each part over the blocks of one chunk, the fastest of some turns."""
+    import jax
+    import jax.numpy as jnp
+
+    from jaxemb.static import descent
+    from jaxemb.static.objectives import Block
+
+    batch = prepared.batches(0)
+    count, words = int(batch["blocks"][0]), int(batch["raw"][0])
+    device = {name: jnp.asarray(leaf) for name, leaf in batch.items()}
+    groups = len(batch["words"])
+    draws = np.random.default_rng(0).integers(vocab, size=(groups, objective.shared))
+    noise = jnp.asarray(draws, jnp.int32)
+    tables = {name: jnp.array(table) for name, table in prepared.state.params.items()}
+
+    def block(number):
+        def leaf(name):
+            return device[name][:, number].astype(jnp.int32)
+
+        return Block(
+            leaf("words"), leaf("before"), leaf("after"), noise, objective.window
+        )
+
+    def total(tree):
+        return sum(jnp.sum(leaf) for leaf in jax.tree.leaves(tree))
+
+    def read(number, carry):
+        tables, seen = carry
+        return tables, seen + total(descent.take(tables, objective.ids(block(number))))
+
+    rows = descent.take(tables, objective.ids(block(0)))
+
+    def gradient(number, carry):
+        tables, seen = carry
+        grads = jax.grad(lambda r: objective.loss(r, block(number)).total)(rows)
+        return tables, seen + total(grads)
+
+    def write(number, carry):
+        tables, seen = carry
+        ids = objective.ids(block(number))
+        moved = {
+            name: table.at[ids[name]].add(1e-9 * rows[name], mode="drop")
+            for name, table in tables.items()
+        }
+        return moved, seen
+
+    def fastest(function) -> float:
+        function()
+        return min(_seconds(function) for _ in range(5)) * 1e9 / words
+
+    parts = {"laid out (host, ahead)": fastest(lambda: prepared.batches(1))}
+    for name, body in (("read", read), ("products", gradient), ("written", write)):
+
+        def loop(tables, body=body):
+            return jax.lax.fori_loop(0, count, body, (tables, jnp.zeros([])))
+
+        compiled = jax.jit(loop)
+        parts[name] = fastest(lambda run=compiled: jax.block_until_ready(run(tables)))
+    return parts
+
+
+def _seconds(function) -> float:
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
 def _zipf(vocab: int, words: int = 1_000_000, length: int = 25) -> Any:
     """Text of independent words; only counts, ids and sentences matter to speed."""
     from jaxemb.data.corpus import Corpus
@@ -232,9 +322,19 @@ def _zipf(vocab: int, words: int = 1_000_000, length: int = 25) -> Any:
 
 
 if __name__ == "__main__":
-    from jaxemb import terminal
+    import json
 
-    if sys.argv[1:] == ["--growth"]:
-        terminal.print_table(growth())
+    from jaxemb import terminal
+    from jaxemb.train import results, runtime
+
+    runtime.keep_freed_memory()  # as every experiment does
+    if sys.argv[1:] == ["--cost"]:
+        cost = {"parts": profile(), "growth": growth()}
+        for rows in cost.values():
+            terminal.print_table(rows)
+            print()
+        kept = {"commit": results.commit(), **results.environment(), **cost}
+        text = json.dumps(kept, indent=1, ensure_ascii=False) + "\n"
+        (Path(__file__).parent / "cost.json").write_text(text)
     else:
         terminal.print_json(comparisons())
