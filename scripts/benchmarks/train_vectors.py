@@ -254,7 +254,7 @@ def _parts(prepared: Any, objective: Any, vocab: int) -> dict[str, float]:
     groups = len(batch["words"])
     draws = np.random.default_rng(0).integers(vocab, size=(groups, objective.shared))
     noise = jnp.asarray(draws, jnp.int32)
-    tables = {name: jnp.array(table) for name, table in prepared.state.params.items()}
+    tables = {name: jnp.array(table) for name, table in prepared.state().params.items()}
 
     def block(number):
         def leaf(name):
