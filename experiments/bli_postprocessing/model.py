@@ -10,8 +10,6 @@ from jaxemb.eval import induction
 from jaxemb.eval.induction import Induction
 from jaxemb.spaces import align, dictionaries, normalize, rcsls, spectrum
 
-_STEPS = "unit", "center", "unit"  # VecMap's; RCSLS takes the first alone
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Spaces:
@@ -67,30 +65,33 @@ def align_spaces(
     seed: int = 0,
 ) -> Mapped:
     """Maps both sides by a system; only self-learning has a direction and a seed."""
-    if system == "rcsls":
-        source, target = (normalize.unit(s) for s in (spaces.source, spaces.target))
-        trained = rcsls.rcsls(
-            source[seed_pairs[:, 0]], target[seed_pairs[:, 1]], source, target
+    sides = spaces.source, spaces.target
+    if system == "rcsls":  # which only takes rows of length 1
+        sides = tuple(map(normalize.unit, sides))
+        seeds = (side[seed_pairs[:, i]] for i, side in enumerate(sides))
+        maps = rcsls.rcsls(*seeds, *sides).maps
+        mapped = (
+            normalize.unit(side @ matrix).astype(np.float32)
+            for side, matrix in zip(sides, (maps.source, maps.target), strict=True)
         )
-        return _mapped(source, target, trained.maps, seed_pairs)
-    source, target = (
-        normalize.normalize(s, _STEPS) for s in (spaces.source, spaces.target)
-    )
+        return Mapped(*mapped, seed_pairs)
+    normalisers = [normalize.UnitCenterUnit.of(side) for side in sides]
     pairs = seed_pairs
     if system == "self-learning":
         settings = dictionaries.SelfLearning(
             cutoff=config.cutoff, direction=direction, patience=config.patience
         )
+        most = max(config.cutoff, 1 + int(seed_pairs.max(initial=0)))
+        frequent = (n.rows(s[:most]) for n, s in zip(normalisers, sides, strict=True))
         pairs = dictionaries.learn(
-            source, target, seed_pairs, settings, random_seed=seed
+            *frequent, seed_pairs, settings, random_seed=seed
         ).pairs
-    rows = source[pairs[:, 0]], target[pairs[:, 1]]
-    maps = align.orthogonal if system == "procrustes" else align.advanced
-    return _mapped(source, target, maps(*rows), pairs)
-
-
-def _mapped(
-    source: np.ndarray, target: np.ndarray, maps: align.Maps, pairs: np.ndarray
-) -> Mapped:
-    rows = normalize.unit(source @ maps.source), normalize.unit(target @ maps.target)
-    return Mapped(*(side.astype(np.float32) for side in rows), pairs)
+    rows = (n.rows(sides[i][pairs[:, i]]) for i, n in enumerate(normalisers))
+    maps = (align.orthogonal if system == "procrustes" else align.advanced)(*rows)
+    mapped = (
+        align.map_rows(side, n, matrix)
+        for side, n, matrix in zip(
+            sides, normalisers, (maps.source, maps.target), strict=True
+        )
+    )
+    return Mapped(*mapped, pairs)

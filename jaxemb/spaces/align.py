@@ -6,13 +6,18 @@ from the right, `space @ map`, in float64.
 
 import dataclasses
 
+import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Array, Float
 
 from jaxemb.errors import InputError
 from jaxemb.spaces import spectrum
+from jaxemb.spaces.normalize import UnitCenterUnit
 
 Pairs = Float[np.ndarray, "pairs _"]
+
+_BATCH = 8192
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -75,6 +80,48 @@ def advanced(
             matrix = matrix @ rotation.T @ spectrum.power(gram, 0.5) @ rotation
         maps.append(matrix)
     return Maps(*maps)
+
+
+def map_rows(
+    space: Float[np.ndarray, "words dim"],
+    normaliser: UnitCenterUnit,
+    matrix: Float[np.ndarray, "dim shared"],
+) -> Float[np.ndarray, "words shared"]:
+    """All rows of a space normalised, mapped, and of length 1 again; in float32.
+
+    One pass over the space and one product, on the device, in constant memory beside
+    what is returned.
+
+    Args:
+      space: as it was given to the normaliser.
+      normaliser: of that space.
+      matrix: a map, e.g. `advanced(...).source`.
+    """
+    out = np.empty((len(space), matrix.shape[1]), np.float32)
+    mean, map_ = (jnp.asarray(x, jnp.float32) for x in (normaliser.mean, matrix))
+    size = min(_BATCH, len(space))
+    for start in range(0, len(space), size):
+        # The last batch overlaps the one before, so that all are of one size.
+        rows = slice(min(start, len(space) - size), min(start + size, len(space)))
+        batch = jnp.asarray(space[rows], jnp.float32)
+        out[rows] = np.asarray(_map_batch(batch, mean, map_))
+    return out
+
+
+@jax.jit
+def _map_batch(
+    rows: Float[Array, "batch dim"],
+    mean: Float[Array, " dim"],
+    matrix: Float[Array, "dim shared"],
+) -> Float[Array, "batch shared"]:
+    normalised = _unit(_unit(rows) - mean[jnp.newaxis])
+    precision = jax.lax.Precision.HIGHEST  # an accelerator must not round to bfloat16
+    return _unit(jnp.dot(normalised, matrix, precision=precision))
+
+
+def _unit(rows: Float[Array, "batch dim"]) -> Float[Array, "batch dim"]:
+    squares = jnp.sum(jnp.square(rows), axis=1, keepdims=True)
+    return rows * jnp.where(squares > 0, jax.lax.rsqrt(squares), 0)
 
 
 def _check(source: Pairs, target: Pairs) -> None:

@@ -4,6 +4,7 @@ Rows are words. Every function returns float64 and leaves its argument alone; a 
 column of zeros stays one.
 """
 
+import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,6 +13,8 @@ from jaxtyping import Float
 from jaxemb.errors import InputError
 
 Space = Float[np.ndarray, "words dim"]
+
+_BLOCK = 16_384
 
 
 def unit(space: Space) -> Space:
@@ -58,6 +61,32 @@ def normalize(space: Space, steps: Sequence[str]) -> Space:
             )
         space = STEPS[step](space)
     return space
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class UnitCenterUnit:
+    """VecMap's `("unit", "center", "unit")` of a large space, row by row.
+
+    Only the mean is of all rows; with it, some rows can be normalised in float64 and
+    the others left to `align.map_rows`.
+    """
+
+    mean: np.ndarray
+    """Of the rows of length 1."""
+
+    @classmethod
+    def of(cls, space: Space) -> "UnitCenterUnit":
+        """Takes the mean, block by block."""
+        if not len(space):
+            raise InputError("a space without words has no mean; expected rows")
+        total = np.zeros(space.shape[1])
+        for start in range(0, len(space), _BLOCK):
+            total += unit(space[start : start + _BLOCK]).sum(axis=0)
+        return cls(total / len(space))
+
+    def rows(self, some: Space) -> Space:
+        """Some rows of the space, normalised."""
+        return unit(unit(some) - self.mean[np.newaxis])
 
 
 def _divided(space: Space, axis: int) -> Space:

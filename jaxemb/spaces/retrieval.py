@@ -50,8 +50,7 @@ def nearest(
       query_penalty: r of each query, from `mean_of_nearest`.
       row_penalty: r of each row.
     """
-    if not 1 <= k <= len(rows):
-        raise InputError(f"k = {k}: expected 1 to {len(rows)}, the rows to choose from")
+    _check_count(k, len(rows))
     hubs = row_penalty is not None
     best_rows = np.empty((len(queries), k), np.int64)
     scores = np.empty((len(queries), k), np.float32)
@@ -62,10 +61,7 @@ def nearest(
     block = min(_BLOCK, len(rows))
     for chosen in selection.batches(len(queries), min(_BATCH, len(queries))):
         batch = jnp.asarray(queries[chosen], jnp.float32)
-        best = (
-            jnp.full((len(chosen), k), -1, jnp.int32),
-            jnp.full((len(chosen), k), -jnp.inf),
-        )
+        best = _none(len(chosen), k)
         for start in range(0, len(rows), block):
             best = _better(table, penalty, batch, best, start, block=block, hubs=hubs)
         best_rows[chosen], scores[chosen] = (np.asarray(part) for part in best)
@@ -82,14 +78,31 @@ def mean_of_nearest(
 
 
 def csls(source: Rows, target: Rows, k: int = 1, *, neighbours: int = 10) -> Nearest:
-    """The `k` target rows of highest CSLS for each source row; rows of length 1."""
-    return nearest(
-        source,
-        target,
-        k,
-        query_penalty=mean_of_nearest(source, target, neighbours),
-        row_penalty=mean_of_nearest(target, source, neighbours),
+    """The `k` target rows of highest CSLS for each source row; rows of length 1.
+
+    Two products of all words with all: one for r of the target, and one for r of the
+    source and for the search, which sees the same cosines.
+    """
+    _check_count(k, len(target))
+    penalty = jnp.asarray(mean_of_nearest(target, source, neighbours), jnp.float32)
+    table = jnp.asarray(target, jnp.float32)
+    found = Nearest(
+        np.empty((len(source), k), np.int64), np.empty((len(source), k), np.float32)
     )
+    near = min(neighbours, len(target))
+    block = min(_BLOCK, len(target))
+    for chosen in selection.batches(len(source), min(_BATCH, len(source))):
+        batch = jnp.asarray(source[chosen], jnp.float32)
+        best, cosines = _none(len(chosen), k), _none(len(chosen), near)
+        for start in range(0, len(target), block):
+            best, cosines = _better_by_csls(
+                table, penalty, batch, best, cosines, start, block=block
+            )
+        found.rows[chosen] = np.asarray(best[0])
+        found.scores[chosen] = np.asarray(
+            best[1] - jnp.mean(cosines[1], axis=1, keepdims=True)
+        )
+    return found
 
 
 def ranks(
@@ -155,6 +168,28 @@ def _scores(
         scores = 2 * scores - pushed[jnp.newaxis]
     numbers = (first + jnp.arange(block, dtype=jnp.int32))[jnp.newaxis]
     return jnp.where(numbers < start, -jnp.inf, scores), numbers
+
+
+def _check_count(k: int, rows: int) -> None:
+    if not 1 <= k <= rows:
+        raise InputError(f"k = {k}: expected 1 to {rows}, the rows to choose from")
+
+
+def _none(queries: int, k: int) -> selection.Best:
+    return jnp.full((queries, k), -1, jnp.int32), jnp.full((queries, k), -jnp.inf)
+
+
+@functools.partial(jax.jit, static_argnames=("block",))
+def _better_by_csls(table, penalty, queries, best, cosines, start, *, block):
+    """The best by CSLS without r of the query, and the largest cosines, so far."""
+    scores, numbers = _scores(table, penalty, queries, start, block, hubs=False)
+    first = jnp.minimum(start, len(table) - block)
+    pushed = jax.lax.dynamic_slice_in_dim(penalty, first, block)[jnp.newaxis]
+    both = []
+    for so_far, found in ((best, 2 * scores - pushed), (cosines, scores)):
+        values, places = selection.top_k(found, min(so_far[0].shape[1], block))
+        both.append(selection.merge(so_far, (numbers[0, places], values)))
+    return tuple(both)
 
 
 @functools.partial(jax.jit, static_argnames=("block", "hubs"))

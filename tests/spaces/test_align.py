@@ -189,3 +189,17 @@ def test_bad_pairs_are_named():
         align.procrustes(x[:0], z[:0])
     with pytest.raises(InputError, match="one width, not 8 and 7"):
         rcsls.rcsls(x, z[:, :7], x, z[:, :7])
+
+
+@pytest.mark.parametrize("words", [5, 8192, 8200])
+def test_all_rows_are_mapped_as_one_after_the_other_would_be(words):
+    rng = np.random.default_rng(3)
+    space = rng.normal(loc=0.3, size=(words, 6)).astype(np.float32)
+    space[2] = 0
+    matrix = rng.normal(size=(6, 4))
+    steps = normalize.normalize(space, ("unit", "center", "unit"))
+    normaliser = normalize.UnitCenterUnit.of(space)
+    np.testing.assert_allclose(normaliser.rows(space[1:4]), steps[1:4], atol=1e-12)
+    found = align.map_rows(space, normaliser, matrix)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, normalize.unit(steps @ matrix), atol=2e-6)
