@@ -160,7 +160,7 @@ def test_a_file_of_vectors_can_be_named(tmp_path):
         + ["--workdir", str(tmp_path / "run"), "--no-progress"],
     )
     written = module.run(config)
-    assert [row["name"] for row in written["rows"]][0] == "my.own/fixed"
+    assert [row["name"] for row in written["rows"]][0] == "my.own.vec/fixed"
 
 
 def test_a_users_mistake_is_one_line_and_exit_2(tmp_path):

@@ -24,6 +24,15 @@ def quiet_libraries() -> None:
     """Leaves out of standard error what arrives as an exception anyway."""
     for name in ("absl", "orbax", "asyncio", "jax"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
+    shown = sys.unraisablehook
+
+    def show(unraisable: "sys.UnraisableHookArgs") -> None:
+        # A second array that fails after the first has ended a save: tensorstore's
+        # thread reports it to an event loop that is closed by then.
+        if str(unraisable.exc_value) != "Event loop is closed":
+            shown(unraisable)
+
+    sys.unraisablehook = show
 
 
 # Of glibc's malloc.h.
