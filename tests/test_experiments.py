@@ -141,7 +141,7 @@ def test_two_processes_write_one_result(tmp_path):
         env={**os.environ, "XLA_FLAGS": ""},
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=900,
     )
     assert done.returncode == 0, done.stdout
     assert results.read(tmp_path)["rows"]

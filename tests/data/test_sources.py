@@ -201,7 +201,7 @@ def test_killed_while_fetching(index, cache):
     time.sleep(1)
     index.mode = "whole"
     index.go_on.set()
-    out, err = second.communicate(timeout=60)
+    out, err = second.communicate(timeout=300)
     assert second.returncode == 0, err
     assert "waiting for another process" in err
     assert out.strip() == str(cache / "wheels" / FILENAME)
@@ -213,7 +213,7 @@ def test_interrupted_while_fetching(index, cache):
     process = start_fetch(pinned(index))
     assert index.half_sent.wait(60)
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=60)
+    process.communicate(timeout=300)
     assert process.returncode != 0
     assert kept(cache) == [".lock"]
 
@@ -225,7 +225,7 @@ def test_two_processes_at_once_fetch_once(index, cache):
     time.sleep(1.5)
     index.go_on.set()
     for process in processes:
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=300)
         assert out.strip() == str(cache / "wheels" / FILENAME), err
     assert index.served == 1 and kept(cache) == [".lock", FILENAME]
 

@@ -22,6 +22,7 @@ from jaxemb.train import checkpoints
 from tests.train import small
 
 ROOT = pathlib.Path(__file__).parents[2]
+_PATIENCE = 900  # seconds that a process gets on a machine with other work to do
 
 
 def fit(workdir, steps=40, **options):
@@ -304,14 +305,14 @@ def stop_in_evaluation(workdir, steps):
         if "evaluating" in line:
             break
     process.send_signal(signal.SIGTERM)
-    output, _ = process.communicate(timeout=120)
+    output, _ = process.communicate(timeout=_PATIENCE)
     assert process.returncode == 128 + signal.SIGTERM
     return output
 
 
 def finish(workdir, steps):
     process = start(workdir, steps)
-    output, _ = process.communicate(timeout=120)
+    output, _ = process.communicate(timeout=_PATIENCE)
     assert process.returncode == 0, output
     assert f"done {steps}" in output
 

@@ -46,7 +46,7 @@ def test_a_notice_to_one_process_stops_both_at_one_step(tmp_path):
         assert process.poll() is None, process.communicate()
         time.sleep(0.02)
     os.kill(worker, signal.SIGTERM)
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=600)
     assert process.returncode == 128 + signal.SIGTERM
     stops = [line for line in output.splitlines() if "stopped by SIGTERM" in line]
     assert len({line.split("] ")[1] for line in stops}) == 1, output
