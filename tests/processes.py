@@ -20,7 +20,7 @@ def start_two(module, *arguments):
     )
 
 
-def finish(process, seconds=120):
+def finish(process, seconds=600):
     """Waits; returns what both have printed."""
     try:
         output, _ = process.communicate(timeout=seconds)
