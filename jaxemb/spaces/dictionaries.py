@@ -8,7 +8,7 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt32
 
 from jaxemb.errors import InputError
 from jaxemb.spaces import align, retrieval, selection
@@ -191,24 +191,20 @@ def _induced(
         forward = similarities - penalty[jnp.newaxis]
         backward = similarities - own[:, jnp.newaxis]
         if stochastic:
-            bits = jax.random.bits(
-                jax.random.fold_in(key, first), (2, *similarities.shape), jnp.uint16
-            )
-            seen = bits < jnp.uint16(keep * 2**16)
-            forward = jnp.where(seen[0], forward, 0)
-            backward = jnp.where(seen[1], backward, 0)
+            there, back = jax.random.split(jax.random.fold_in(key, first))
+            forward = jnp.where(seen(there, forward.shape, keep), forward, 0)
+            backward = jnp.where(seen(back, backward.shape, keep), backward, 0)
         backward = jnp.where(real[:, jnp.newaxis], backward, -jnp.inf)
         plain = jnp.where(real[:, jnp.newaxis], similarities, -jnp.inf)
-        scores = jnp.max(backward, axis=0)
+        scores, places = selection.column_best(backward)
         better = scores > best[1]
-        places = first + jnp.argmax(backward, axis=0).astype(jnp.int32)
         best = (
-            jnp.where(better, places, best[0]),
+            jnp.where(better, first + places, best[0]),
             jnp.where(better, scores, best[1]),
             jnp.maximum(best[2], jnp.max(plain, axis=0)),
         )
-        nearest = jnp.argmax(forward, axis=1).astype(jnp.int32)
-        return best, (nearest, jnp.max(similarities, axis=1))
+        _, nearest = selection.top_k(forward, 1)
+        return best, (nearest[:, 0], jnp.max(similarities, axis=1))
 
     lowest = jnp.full(count, -jnp.inf)
     start = (jnp.zeros(count, jnp.int32), lowest, lowest)
@@ -220,6 +216,29 @@ def _induced(
     forward = nearest.reshape(-1)[:sources]
     objective = (jnp.mean(highest.reshape(-1)[:sources]) + jnp.mean(best[2])) / 2
     return forward, best[0], objective
+
+
+def seen(
+    key: PRNGKeyArray, shape: tuple[int, int], keep: Float[Array, ""] | float
+) -> Bool[Array, "rows columns"]:
+    """Which entries of a matrix are kept, each with probability `keep`.
+
+    A hash of its row and column under the key: the generators of `jax.random` would
+    cost several times the product that the entries come from.
+    """
+    rows, columns = (
+        _mixed(offset + jnp.arange(size, dtype=jnp.uint32))
+        for offset, size in zip(jax.random.bits(key, (2,)), shape, strict=True)
+    )
+    bits = _mixed(rows[:, jnp.newaxis] ^ columns[jnp.newaxis])
+    return (bits >> 8) < jnp.asarray(keep * 2**24, jnp.uint32)
+
+
+def _mixed(x: UInt32[Array, "..."]) -> UInt32[Array, "..."]:
+    """A bijection of 32 bits in which each bit depends on all."""
+    for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B)):
+        x = (x ^ (x >> shift)) * jnp.uint32(factor)
+    return x ^ (x >> 16)
 
 
 def _half_means(

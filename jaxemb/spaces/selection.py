@@ -22,8 +22,6 @@ def top_k(
     scores: Float[Array, "batch words"], k: int
 ) -> tuple[Float[Array, "batch {k}"], Int[Array, "batch {k}"]]:
     """`jax.lax.top_k`, the same to the order of equals, faster over many columns."""
-    if k <= 2:
-        return _by_reductions(scores, k)
     groups = scores.shape[1] // _GROUP
     if groups <= 2 * k:
         values, columns = jax.lax.top_k(scores, k)
@@ -42,19 +40,23 @@ def merge(best: Best, new: Best) -> Best:
     return jnp.take_along_axis(rows, places, axis=1), scores
 
 
-def _by_reductions(scores: Array, k: int) -> tuple[Array, Array]:
-    """A few plain reductions are faster than a sort, or than argmax on a CPU."""
-    words = scores.shape[1]
-    columns = jnp.arange(words, dtype=jnp.int32)[jnp.newaxis]
-    values, places = [], []
-    for _ in range(k):
-        value = jnp.max(scores, axis=1, keepdims=True)
-        place = jnp.where(scores == value, columns, words)
-        place = jnp.min(place, axis=1, keepdims=True)
-        scores = jnp.where(columns == place, -jnp.inf, scores)
-        values.append(value)
-        places.append(place)
-    return jnp.concatenate(values, axis=1), jnp.concatenate(places, axis=1)
+def column_best(
+    scores: Float[Array, "rows columns"],
+) -> tuple[Float[Array, " columns"], Int[Array, " columns"]]:
+    """The largest score of each column and the first row that has it.
+
+    As `argmax` over the rows; by groups of rows, since that is slow on a CPU.
+    """
+    rows, columns = scores.shape
+    groups = rows // _GROUP
+    if groups < 2 or rows % _GROUP:
+        return jnp.max(scores, axis=0), jnp.argmax(scores, axis=0).astype(jnp.int32)
+    grouped = scores.reshape(groups, _GROUP, columns)
+    maxima = jnp.max(grouped, axis=1)
+    chosen = jnp.argmax(maxima, axis=0).astype(jnp.int32)
+    some = jnp.take_along_axis(grouped, chosen[jnp.newaxis, jnp.newaxis], axis=0)[0]
+    offset = jnp.argmax(some, axis=0).astype(jnp.int32)
+    return jnp.max(maxima, axis=0), chosen * _GROUP + offset
 
 
 def _by_groups(scores: Array, k: int, groups: int) -> tuple[Array, Array]:

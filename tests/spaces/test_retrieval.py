@@ -82,6 +82,14 @@ def test_top_k_is_jax_top_k_with_its_ties(words, k):
     np.testing.assert_array_equal(ours[1], theirs[1])
 
 
+@pytest.mark.parametrize("count", [5, 64, 130, 256])
+def test_column_best_is_argmax_with_its_ties(count):
+    scores = np.random.default_rng(10).integers(0, 9, size=(count, 37))
+    values, places = selection.column_best(jnp.asarray(scores, jnp.float32))
+    np.testing.assert_array_equal(values, scores.max(axis=0))
+    np.testing.assert_array_equal(places, scores.argmax(axis=0))
+
+
 def test_batches_have_one_size_and_cover_everything():
     found = list(selection.batches(10, 4))
     assert [part.tolist() for part in found] == [
@@ -171,6 +179,29 @@ def test_a_part_of_the_similarities_is_seen():
     assert np.mean(np.asarray(forward) == np.arange(2000)) == pytest.approx(
         0.25, abs=0.03
     )
+
+
+@pytest.mark.parametrize("keep", [0.1, 0.8])
+def test_entries_are_seen_by_chance_and_apart_from_each_other(keep):
+    """Counts of rows, columns and neighbours vary as those of coins do."""
+    shape = 512, 768
+    one, other = (
+        np.asarray(dictionaries.seen(jax.random.key(k), shape, keep)) for k in (0, 1)
+    )
+    coin = np.sqrt(keep * (1 - keep))
+    assert abs(one.mean() - keep) < 4 * coin / np.sqrt(one.size)
+    for axis in (0, 1):
+        expected = coin * np.sqrt(shape[axis])
+        assert one.sum(axis=axis).std() == pytest.approx(expected, rel=0.1)
+    pairs = (
+        (one, other),
+        (one[1:], one[:-1]),
+        (one[:, 1:], one[:, :-1]),
+        (one[1:, 1:], one[:-1, :-1]),
+    )
+    for first, second in pairs:
+        both = np.corrcoef(first.ravel(), second.ravel())[0, 1]
+        assert abs(both) < 4 / np.sqrt(first.size)
 
 
 def planted(seed, words=2000, dim=50):
