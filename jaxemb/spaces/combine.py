@@ -31,12 +31,12 @@ def concatenate(sources: Sequence[Space]) -> Float[np.ndarray, "words dims"]:
 
 
 def same_width(
-    sources: Sequence[Space], how: Literal["pca", "pad"] = "pca"
+    sources: Sequence[Float[np.ndarray, "_ _"]], how: Literal["pca", "pad"] = "pca"
 ) -> list[np.ndarray]:
     """Sources of one width.
 
     Args:
-      sources: rows are words.
+      sources: rows are words, of each source its own.
       how: "pca" projects each wider source on its largest principal directions, not
         centred; "pad" gives each narrower one columns of zeros.
     """
