@@ -25,7 +25,7 @@ def _data(names: tuple[str, ...]) -> str:
             shown.append(f"{name} (fetched: {_size(name)})")
         else:
             shown.append(f"{name} (missing)")
-    return ", ".join(shown) or "none: synthetic"
+    return ", ".join(shown)
 
 
 def _size(name: str) -> str:
@@ -52,7 +52,8 @@ def main() -> None:
                 {
                     "preset": name,
                     "what": title,
-                    "data": _data(preset.data_sets),
+                    "data": _data(preset.data_sets)
+                    or ("yours" if name == "custom" else "none: synthetic"),
                     "claims in committed results": _result(slug, name),
                 }
                 for name, (title, preset) in config.PRESETS.items()

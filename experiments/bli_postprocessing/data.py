@@ -106,7 +106,7 @@ _SPACY = "vectors", "key2row", "strings"
 
 
 def _lower(index: dict[str, int]) -> dict[str, int]:
-    """The rows of lower-cased words: of a word's forms that in lower case, or the first.
+    """The rows of lower-cased words: of a word's forms the lower one, or the first.
 
     A table may have "DES", an acronym, before "des".
     """
