@@ -76,15 +76,12 @@ def induce(
         twice counts twice), "mutual" those found in both directions.
       neighbours: of CSLS; 0 takes plain cosines.
     """
+    search = retrieval.nearest
     if neighbours:
-        penalties = [
-            retrieval.mean_of_nearest(a, b, neighbours)
-            for a, b in ((source, target), (target, source))
-        ]
-    else:
-        penalties = [None, None]
-    forward = retrieval.nearest(source, target, row_penalty=penalties[1])
-    backward = retrieval.nearest(target, source, row_penalty=penalties[0])
+        search = functools.partial(
+            retrieval.csls, neighbours=neighbours, own_penalty=False
+        )
+    forward, backward = search(source, target), search(target, source)
     return _pairs(forward.rows[:, 0], backward.rows[:, 0], direction)
 
 
@@ -196,11 +193,11 @@ def _induced(
             backward = jnp.where(seen(back, backward.shape, keep), backward, 0)
         backward = jnp.where(real[:, jnp.newaxis], backward, -jnp.inf)
         plain = jnp.where(real[:, jnp.newaxis], similarities, -jnp.inf)
-        scores, places = selection.column_best(backward)
-        better = scores > best[1]
+        scores, places = selection.column_top_k(backward, 1)
+        better = scores[:, 0] > best[1]
         best = (
-            jnp.where(better, first + places, best[0]),
-            jnp.where(better, scores, best[1]),
+            jnp.where(better, first + places[:, 0], best[0]),
+            jnp.where(better, scores[:, 0], best[1]),
             jnp.maximum(best[2], jnp.max(plain, axis=0)),
         )
         _, nearest = selection.top_k(forward, 1)

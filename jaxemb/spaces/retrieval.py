@@ -2,7 +2,7 @@
 
 `CSLS(x, z) = 2 cos(x, z) - r_Z(x) - r_X(z)`, where r is the mean cosine of a word to
 its k nearest words on the other side (Conneau et al. 2018): words that are near to
-everything are pushed back. Scores exist for `_BATCH × _BLOCK` pairs at a time.
+everything are pushed back. Scores exist for `_SCORES` pairs at a time.
 """
 
 import functools
@@ -16,6 +16,7 @@ from jaxtyping import Array, Float, Int
 from jaxemb.errors import InputError
 from jaxemb.spaces import selection
 
+_SCORES = 1 << 23
 _BATCH = 1024
 _BLOCK = 8192
 
@@ -77,32 +78,49 @@ def mean_of_nearest(
     return nearest(queries, rows, min(k, len(rows))).scores.mean(axis=1)
 
 
-def csls(source: Rows, target: Rows, k: int = 1, *, neighbours: int = 10) -> Nearest:
+def csls(
+    source: Rows,
+    target: Rows,
+    k: int = 1,
+    *,
+    neighbours: int = 10,
+    own_penalty: bool = True,
+) -> Nearest:
     """The `k` target rows of highest CSLS for each source row; rows of length 1.
 
-    Two products of all words with all: one for r of the target, and one for r of the
-    source and for the search, which sees the same cosines.
+    One product of all words with all: r of some target words is known as soon as their
+    products with the source are, and the best target words of every source word are
+    kept as target words go by.
+
+    Args:
+      source: one word a row.
+      target: to choose from.
+      k: how many; at most the number of target rows.
+      neighbours: that r is the mean over.
+      own_penalty: whether scores are less r of the source word too, as CSLS is. The
+        order of a word's translations is the same without, and found in less time.
     """
     _check_count(k, len(target))
-    penalty = jnp.asarray(mean_of_nearest(target, source, neighbours), jnp.float32)
-    table = jnp.asarray(target, jnp.float32)
-    found = Nearest(
-        np.empty((len(source), k), np.int64), np.empty((len(source), k), np.float32)
-    )
-    near = min(neighbours, len(target))
-    block = min(_BLOCK, len(target))
-    for chosen in selection.batches(len(source), min(_BATCH, len(source))):
-        batch = jnp.asarray(source[chosen], jnp.float32)
-        best, cosines = _none(len(chosen), k), _none(len(chosen), near)
-        for start in range(0, len(target), block):
-            best, cosines = _better_by_csls(
-                table, penalty, batch, best, cosines, start, block=block
-            )
-        found.rows[chosen] = np.asarray(best[0])
-        found.scores[chosen] = np.asarray(
-            best[1] - jnp.mean(cosines[1], axis=1, keepdims=True)
+    table = jnp.asarray(source, jnp.float32)
+    found = _none(len(source), k)
+    near = min(neighbours, len(target)) if own_penalty else 0
+    cosines = jnp.full((len(source), near), -jnp.inf)
+    size = min(_batch_beside(len(source)), len(target))
+    for start in range(0, len(target), size):
+        first = min(start, len(target) - size)  # the last batch overlaps that before
+        batch = jnp.asarray(target[first : first + size], jnp.float32)
+        found, cosines = _better_by_csls(
+            table, batch, found, cosines, first, start, neighbours=neighbours
         )
-    return found
+    best, scores = (np.array(part) for part in found)
+    if own_penalty:
+        scores -= np.mean(np.asarray(cosines), axis=1, keepdims=True)
+    return Nearest(best.astype(np.int64), scores)
+
+
+def _batch_beside(words: int) -> int:
+    """How many words of the other side are taken at once."""
+    return min(_BATCH, max(64, _SCORES // words // 64 * 64))
 
 
 def ranks(
@@ -179,17 +197,28 @@ def _none(queries: int, k: int) -> selection.Best:
     return jnp.full((queries, k), -1, jnp.int32), jnp.full((queries, k), -jnp.inf)
 
 
-@functools.partial(jax.jit, static_argnames=("block",))
-def _better_by_csls(table, penalty, queries, best, cosines, start, *, block):
-    """The best by CSLS without r of the query, and the largest cosines, so far."""
-    scores, numbers = _scores(table, penalty, queries, start, block, hubs=False)
-    first = jnp.minimum(start, len(table) - block)
-    pushed = jax.lax.dynamic_slice_in_dim(penalty, first, block)[jnp.newaxis]
-    both = []
-    for so_far, found in ((best, 2 * scores - pushed), (cosines, scores)):
-        values, places = selection.top_k(found, min(so_far[0].shape[1], block))
-        both.append(selection.merge(so_far, (numbers[0, places], values)))
-    return tuple(both)
+@functools.partial(
+    jax.jit, static_argnames=("neighbours",), donate_argnames=("best", "cosines")
+)
+def _better_by_csls(table, batch, best, cosines, first, start, *, neighbours):
+    """The best of each row of the table by CSLS without its own r, so far.
+
+    And its largest cosines so far. Rows of the batch below `start` have gone by before.
+    """
+    precision = jax.lax.Precision.HIGHEST  # an accelerator must not round to bfloat16
+    products = jnp.dot(batch, table.T, precision=precision)
+    near, _ = selection.top_k(products, min(neighbours, len(table)))
+    penalty = jnp.mean(near, axis=1, keepdims=True)
+    new = (first + jnp.arange(len(batch)) >= start)[:, jnp.newaxis]
+    k, count = best[0].shape[1], cosines.shape[1]
+    scores = jnp.where(new, 2 * products - penalty, -jnp.inf)
+    values, places = selection.column_top_k(scores, min(k, len(batch)))
+    best = selection.merge(best, (first + places, values))
+    if count:
+        products = jnp.where(new, products, -jnp.inf)
+        values, _ = selection.column_top_k(products, min(count, len(batch)))
+        cosines, _ = jax.lax.top_k(jnp.concatenate([cosines, values], axis=1), count)
+    return best, cosines
 
 
 @functools.partial(jax.jit, static_argnames=("block", "hubs"))

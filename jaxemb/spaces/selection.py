@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 _GROUP = 64  # columns whose maximum is taken first
+_SMALL_GROUP = 8  # rows, where several are wanted of each column
 
 Best = tuple[Int[Array, "batch _"], Float[Array, "batch _"]]  # rows, and their scores
 
@@ -40,23 +41,27 @@ def merge(best: Best, new: Best) -> Best:
     return jnp.take_along_axis(rows, places, axis=1), scores
 
 
-def column_best(
-    scores: Float[Array, "rows columns"],
-) -> tuple[Float[Array, " columns"], Int[Array, " columns"]]:
-    """The largest score of each column and the first row that has it.
+def column_top_k(
+    scores: Float[Array, "rows columns"], k: int
+) -> tuple[Float[Array, "columns {k}"], Int[Array, "columns {k}"]]:
+    """The k largest scores of each column and their rows; of equals the first row.
 
-    As `argmax` over the rows; by groups of rows, since that is slow on a CPU.
+    As `top_k` of the transpose, which would be larger than all that is looked at here:
+    by groups of rows, since the k largest lie in the k groups with the largest maxima.
     """
     rows, columns = scores.shape
-    groups = rows // _GROUP
-    if groups < 2 or rows % _GROUP:
-        return jnp.max(scores, axis=0), jnp.argmax(scores, axis=0).astype(jnp.int32)
-    grouped = scores.reshape(groups, _GROUP, columns)
-    maxima = jnp.max(grouped, axis=1)
-    chosen = jnp.argmax(maxima, axis=0).astype(jnp.int32)
-    some = jnp.take_along_axis(grouped, chosen[jnp.newaxis, jnp.newaxis], axis=0)[0]
-    offset = jnp.argmax(some, axis=0).astype(jnp.int32)
-    return jnp.max(maxima, axis=0), chosen * _GROUP + offset
+    group = _GROUP if k == 1 else _SMALL_GROUP
+    groups = rows // group
+    if groups <= 2 * k or rows % group:
+        values, places = jax.lax.top_k(scores.T, k)
+        return values, places
+    grouped = scores.reshape(groups, group, columns)
+    _, chosen = jax.lax.top_k(jnp.max(grouped, axis=1).T, k)
+    chosen = jnp.sort(chosen, axis=1)  # so that of equals the first stays first
+    some = jnp.take_along_axis(grouped, chosen.T[:, jnp.newaxis], axis=0)
+    values, places = jax.lax.top_k(some.reshape(k * group, columns).T, k)
+    first = group * jnp.take_along_axis(chosen, places // group, axis=1)
+    return values, first + places % group
 
 
 def _by_groups(scores: Array, k: int, groups: int) -> tuple[Array, Array]:
