@@ -42,7 +42,7 @@ class Config(Experiment):
     alpha_target: float = 0.15
     grid: bool = True
     """Score every pair of orders in the paper's grid too (supervised)."""
-    seed_sizes: tuple[int, ...] = (5000, 1000, 500)
+    seed_sizes: tuple[int, ...] = (5000, 1000)
     """Pairs of the seed dictionary."""
     vocabulary: int = 200_000
     """The most frequent words of each side."""
