@@ -68,16 +68,17 @@ def advanced(
       dewhiten: whether to take the last step; nothing without the first.
     """
     _check(source, target)
-    identities = [np.eye(side.shape[1]) for side in (source, target)]
-    grams = [spectrum.gram(side) for side in (source, target)]
-    whitening = [spectrum.power(g, -0.5) for g in grams] if whiten else identities
+    whitening = undoing = [np.eye(side.shape[1]) for side in (source, target)]
+    if whiten:
+        roots = [spectrum.powers(spectrum.gram(s), -0.5, 0.5) for s in (source, target)]
+        whitening, undoing = zip(*roots, strict=True)
     cross = whitening[0] @ spectrum.gram(source, target) @ whitening[1]
     left, values, right = np.linalg.svd(cross, full_matrices=False)
     maps = []
-    for gram, white, rotation in zip(grams, whitening, (left, right.T), strict=True):
+    for white, undo, rotation in zip(whitening, undoing, (left, right.T), strict=True):
         matrix = white @ rotation * values[np.newaxis] ** reweight
         if whiten and dewhiten:
-            matrix = matrix @ rotation.T @ spectrum.power(gram, 0.5) @ rotation
+            matrix = matrix @ rotation.T @ undo @ rotation
         maps.append(matrix)
     return Maps(*maps)
 

@@ -81,7 +81,10 @@ class UnitCenterUnit:
             raise InputError("a space without words has no mean; expected rows")
         total = np.zeros(space.shape[1])
         for start in range(0, len(space), _BLOCK):
-            total += unit(space[start : start + _BLOCK]).sum(axis=0)
+            rows = np.asarray(space[start : start + _BLOCK], np.float64)
+            length = np.sqrt(np.einsum("wd,wd->w", rows, rows))
+            shares = np.divide(1, length, out=np.zeros_like(length), where=length > 0)
+            total += shares @ rows
         return cls(total / len(space))
 
     def rows(self, some: Space) -> Space:

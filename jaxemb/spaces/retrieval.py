@@ -16,7 +16,8 @@ from jaxtyping import Array, Float, Int
 from jaxemb.errors import InputError
 from jaxemb.spaces import selection
 
-_SCORES = 1 << 23
+_SCORES = 1 << 26
+_WIDEST = 2048
 _BATCH = 1024
 _BLOCK = 8192
 
@@ -120,7 +121,7 @@ def csls(
 
 def _batch_beside(words: int) -> int:
     """How many words of the other side are taken at once."""
-    return min(_BATCH, max(64, _SCORES // words // 64 * 64))
+    return min(_WIDEST, max(64, _SCORES // words // 64 * 64))
 
 
 def ranks(

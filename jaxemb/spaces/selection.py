@@ -8,7 +8,6 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 _GROUP = 64  # columns whose maximum is taken first
-_SMALL_GROUP = 8  # rows, where several are wanted of each column
 
 Best = tuple[Int[Array, "batch _"], Float[Array, "batch _"]]  # rows, and their scores
 
@@ -50,7 +49,9 @@ def column_top_k(
     by groups of rows, since the k largest lie in the k groups with the largest maxima.
     """
     rows, columns = scores.shape
-    group = _GROUP if k == 1 else _SMALL_GROUP
+    group = _GROUP
+    while group * group > rows // k and k > 1:  # maxima and candidates as many
+        group //= 2
     groups = rows // group
     if groups <= 2 * k or rows % group:
         values, places = jax.lax.top_k(scores.T, k)

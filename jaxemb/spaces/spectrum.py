@@ -42,8 +42,16 @@ def power(
     Eigenvalues are raised to at least `FLOOR` of the largest, which a negative power
     needs where the matrix is not of full rank.
     """
+    [result] = powers(matrix, exponent)
+    return result
+
+
+def powers(
+    matrix: Float[np.ndarray, "dim dim"], *exponents: float
+) -> list[Float[np.ndarray, "dim dim"]]:
+    """Several powers as `power` has them, from one decomposition."""
     values, vectors = floored_eigh(matrix)
-    return (vectors * values**exponent) @ vectors.T
+    return [(vectors * values**exponent) @ vectors.T for exponent in exponents]
 
 
 def floored_eigh(
