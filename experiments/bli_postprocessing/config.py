@@ -51,10 +51,13 @@ class Config(Experiment):
     directions: tuple[Direction, ...] = ("mutual", "union")
     """Which pairs an induced dictionary holds, each a system of its own; the first is
     the paper's in the claims. VecMap's own is union."""
+    dropout: tuple[Direction, ...] = ("union",)
+    """Those whose self-learning sees a tenth of the similarities at first and more
+    later, by chance (VecMap's stochastic dictionary induction); the others see all."""
     patience: int = 50
     """Iterations of self-learning without a rise."""
     seeds: int = 3
-    """Of self-learning, which is random."""
+    """Of self-learning that is random."""
     resamples: int = 1000
     """Of the bootstrap over test pairs."""
 

@@ -133,7 +133,7 @@ def _seeds(
     name: str,
     workdir: Path,
 ) -> tuple[Mapping[str, Induction], ...]:
-    seeds = config.seeds if variant.system == "self-learning" else 1
+    seeds = config.seeds if _is_random(config, variant) else 1
     scores = []
     for seed in range(seeds):
         mapped = model.align_spaces(
@@ -153,6 +153,10 @@ def _seeds(
         grouped = mapped.score(task, 0, config.resamples, style="grouped")
         scores.append({**by_retrieval, "grouped": grouped})
     return tuple(scores)
+
+
+def _is_random(config: Config, variant: Variant) -> bool:
+    return variant.system == "self-learning" and variant.direction in config.dropout
 
 
 def _export(task: data.Task, mapped: model.Mapped, path: Path) -> None:

@@ -79,7 +79,10 @@ def align_spaces(
     pairs = seed_pairs
     if system == "self-learning":
         settings = dictionaries.SelfLearning(
-            cutoff=config.cutoff, direction=direction, patience=config.patience
+            cutoff=config.cutoff,
+            direction=direction,
+            keep=0.1 if direction in config.dropout else 1.0,
+            patience=config.patience,
         )
         most = max(config.cutoff, 1 + int(seed_pairs.max(initial=0)))
         frequent = (n.rows(s[:most]) for n, s in zip(normalisers, sides, strict=True))

@@ -37,7 +37,9 @@ class SelfLearning:
     direction: Direction = "union"
     keep: float = 0.1
     """Which part of the similarities an induction sees at first (stochastic dictionary
-    induction); 1 sees all."""
+    induction); 1 sees all. Both directions see parts of their own, as in VecMap, but
+    for "mutual": a pair that must be found in both would be seen by chance twice, and
+    the few that are lose what the seed knew."""
     factor: float = 2.0
     """By which that part grows when the objective has stopped to rise."""
     patience: int = 50
@@ -130,6 +132,7 @@ def learn(
             keep,
             neighbours=settings.neighbours,
             stochastic=keep < 1,
+            together=settings.direction == "mutual",
         )
         pairs = _pairs(np.asarray(forward), np.asarray(backward), settings.direction)
         if not len(pairs):
@@ -160,7 +163,7 @@ def _check_collapse(pairs: Pairs, words: int, direction: Direction) -> None:
         )
 
 
-@functools.partial(jax.jit, static_argnames=("neighbours", "stochastic"))
+@functools.partial(jax.jit, static_argnames=("neighbours", "stochastic", "together"))
 def _induced(
     source: Float[Array, "sources dim"],
     target: Float[Array, "targets dim"],
@@ -169,6 +172,7 @@ def _induced(
     *,
     neighbours: int,
     stochastic: bool,
+    together: bool = False,
 ) -> tuple[Int[Array, " sources"], Int[Array, " targets"], Float[Array, ""]]:
     """The nearest words in both directions, and the mean of the best similarities.
 
@@ -189,6 +193,7 @@ def _induced(
         backward = similarities - own[:, jnp.newaxis]
         if stochastic:
             there, back = jax.random.split(jax.random.fold_in(key, first))
+            back = there if together else back
             forward = jnp.where(seen(there, forward.shape, keep), forward, 0)
             backward = jnp.where(seen(back, backward.shape, keep), backward, 0)
         backward = jnp.where(real[:, jnp.newaxis], backward, -jnp.inf)

@@ -202,6 +202,26 @@ def test_a_part_of_the_similarities_is_seen():
     )
 
 
+def test_mutual_pairs_are_seen_in_both_directions_or_in_none():
+    """All words are their own translation: those seen are found in both directions."""
+    source = jnp.asarray(np.abs(rows(15, 500, 4)))
+    found = {}
+    for together in (False, True):
+        forward, backward, _ = dictionaries._induced(
+            source,
+            source,
+            jax.random.key(4),
+            0.25,
+            neighbours=0,
+            stochastic=True,
+            together=together,
+        )
+        same = (np.asarray(side) == np.arange(500) for side in (forward, backward))
+        found[together] = np.mean(np.logical_and(*same))
+    assert found[True] == pytest.approx(0.25, abs=0.06)
+    assert found[False] == pytest.approx(0.25**2, abs=0.04)
+
+
 @pytest.mark.parametrize("keep", [0.1, 0.8])
 def test_entries_are_seen_by_chance_and_apart_from_each_other(keep):
     """Counts of rows, columns and neighbours vary as those of coins do."""
