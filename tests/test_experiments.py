@@ -83,7 +83,6 @@ COMMITTED = sorted(ROOT.glob("experiments/*/results/*.json"))
 _SHOWS = {"smoke", "demo", "custom"}
 _OWED = {
     *(("bli_postprocessing", name) for name in ("en-fr", "en-ru", "ru-fr")),
-    *(("static_embeddings", name) for name in ("imdb", "wikitext-2")),
 }
 
 
