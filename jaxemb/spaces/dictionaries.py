@@ -194,8 +194,9 @@ def _induced(
         if stochastic:
             there, back = jax.random.split(jax.random.fold_in(key, first))
             back = there if together else back
-            forward = jnp.where(seen(there, forward.shape, keep), forward, 0)
-            backward = jnp.where(seen(back, backward.shape, keep), backward, 0)
+            shape = len(rows), count
+            forward = jnp.where(seen(there, shape, keep), forward, 0)
+            backward = jnp.where(seen(back, shape, keep), backward, 0)
         backward = jnp.where(real[:, jnp.newaxis], backward, -jnp.inf)
         plain = jnp.where(real[:, jnp.newaxis], similarities, -jnp.inf)
         scores, places = selection.column_top_k(backward, 1)
