@@ -75,9 +75,9 @@ class Alignment:
 
     def __str__(self) -> str:
         return (
-            f"{len(self.questions):,} questions with {self.answers:,} answers, of which "
-            f"{self.misplaced} are not where they say and {self.inside} begin or end "
-            f"inside a token; {self.lost} questions have none left"
+            f"{len(self.questions):,} questions with {self.answers:,} answers, of "
+            f"which {self.misplaced} are not where they say and {self.inside} begin or "
+            f"end inside a token; {self.lost} questions have none left"
         )
 
 
@@ -112,13 +112,14 @@ def align(
     questions it has.
     """
     aligned, answers, misplaced, inside = [], 0, 0, 0
-    context, cut, first, last = "", spans(""), {}, {}
+    paragraphs: dict[str, tuple[Token, ...]] = {}
     for question in questions:
-        if question.context != context:
-            context = question.context
-            cut = spans(context)
-            first = {token.start: i for i, token in enumerate(cut)}
-            last = {token.end: i for i, token in enumerate(cut)}
+        context = question.context
+        if context not in paragraphs:
+            paragraphs[context] = spans(context)
+        cut = paragraphs[context]
+        first = {token.start: i for i, token in enumerate(cut)}
+        last = {token.end: i for i, token in enumerate(cut)}
         found = []
         for answer in question.answers:
             answers += 1

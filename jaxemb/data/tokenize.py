@@ -77,10 +77,10 @@ def english_spans(text: str) -> tuple[Token, ...]:
 
 
 def english(text: str) -> tuple[str, ...]:
-    """The pieces of `english_spans` as tables have them: lower case, *n't* for *n’t*."""
+    """The pieces of `english_spans` as tables write them; see `table_form`."""
     return tuple(map(table_form, english_spans(text)))
 
 
 def table_form(token: Token) -> str:
-    """How a lower-cased table writes the piece."""
+    """How a lower-cased table writes the piece: *N’T* is *n't*."""
     return token.text.lower().replace("’", "'")

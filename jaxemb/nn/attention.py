@@ -39,7 +39,7 @@ class Trilinear(nn.Module):
         w_x, w_y, w_xy = kernel.astype(x.dtype)
         alone = (x @ w_x)[:, :, None] + (y @ w_y)[:, None, :]
         both = jnp.einsum(
-            "bid,bjd->bij", x * w_xy, y, preferred_element_type=jnp.float32
+            "bid,bjd->bij", x * w_xy[None, None], y, preferred_element_type=jnp.float32
         )
         return alone.astype(jnp.float32) + both
 

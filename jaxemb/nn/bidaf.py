@@ -61,8 +61,8 @@ class BiDAF(nn.Module):
 
         highway = Highway(self.highway_layers, dtype=self.dtype, name="highway")
         contextual = lstm("contextual")
+        # Zeros at padding: the weights' gradient multiplies them, and 0 * NaN is NaN.
         h, u = (
-            # Zeros at padding: the weights' gradient multiplies them, and 0 * NaN is NaN.
             contextual(drop(highway(jnp.where(mask[..., None], x, 0))), mask)[0]
             for x, mask in ((context, context_mask), (question, question_mask))
         )
