@@ -9,7 +9,12 @@ from pathlib import Path
 import numpy as np
 from etils import epath
 
-from experiments.common.rows import print_claims, print_side_by_side, summary_row
+from experiments.common.rows import (
+    interval_row,
+    print_claims,
+    print_side_by_side,
+    summary_row,
+)
 from experiments.delta_embedding import data
 from experiments.delta_embedding.config import PAPER, Config, Measure, arm
 from experiments.delta_embedding.task import Task
@@ -190,7 +195,7 @@ class Outcome:
             gains = self._tuned.gains(table, name)
             mean = {_SIMILARITY: _similarity(gains)}
             rows += [
-                _interval_row(f"{table.name}/{name}", f"change of {test} (points)", gap)
+                interval_row(f"{table.name}/{name}", f"change of {test} (points)", gap)
                 for test, gap in {**mean, **gains}.items()
             ]
         return rows
@@ -424,14 +429,6 @@ def _polarity(config: Config):
 def _similarity(gains: dict[str, Interval]) -> Interval:
     """The mean change over the similarity lists, as of independent tests."""
     return intervals.mean_of([gap for name, gap in gains.items() if name != QVEC_CCA])
-
-
-def _interval_row(name: str, metric: str, value: Interval) -> results.Row:
-    measured = round(value.mean, 4)
-    bounds = (round(value.low, 4), round(value.high, 4)) if value.known else None
-    return results.Row(
-        name=name, metric=metric, measured=measured, values=(measured,), interval=bounds
-    )
 
 
 def print_tables(

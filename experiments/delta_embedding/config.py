@@ -330,27 +330,30 @@ BIDAF = dataclasses.replace(
     model=dataclasses.replace(_BIDAF, hidden=50, ema=0.99),
     limits=Limits(context=250),
 )
-_SMALL = {"vectors": ("planted",), "arms": ("finetune", "delta-1e-3"), "parts": 2}
+_SMALL = {
+    "vectors": ("planted",),
+    "arms": ("finetune", "delta-1e-3"),
+    "parts": 2,
+    "epochs": 3,
+    "batch_size": 32,
+    "buckets": 1,
+    "second_buckets": 1,
+    "optimizer": "adam",
+    "learning_rate": 1e-2,
+    "resamples": 50,
+}
 SMOKE_ESIM = dataclasses.replace(
     ESIM,
     preset="smoke-esim",
     task="planted-pairs",
-    epochs=2,
-    buckets=1,
-    second_buckets=1,
     model=dataclasses.replace(_ESIM, hidden=8),
-    resamples=50,
     **_SMALL,
 )
 SMOKE_BIDAF = dataclasses.replace(
     SQUAD,
     preset="smoke-bidaf",
     task="planted-questions",
-    epochs=2,
-    batch_size=32,
-    buckets=1,
     model=dataclasses.replace(_BIDAF, hidden=8, ema=0.9),
-    resamples=50,
     export=True,
     **_SMALL,
 )
