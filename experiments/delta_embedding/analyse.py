@@ -299,19 +299,22 @@ class Outcome:
         if "finetune" in self._config.arms:
             gains = self._tuned.gains(table, "finetune")
             if QVEC_CCA in gains:
+                claim = "finetune lowers QVEC-CCA"
                 gap = gains[QVEC_CCA]
-                lowered = Interval(-gap.mean, -gap.high, -gap.low)
-                claims.append(self._changes("finetune lowers QVEC-CCA", table, lowered))
+                claims.append(self._changes(claim, table, gap, lowers=True))
             if best in self._config.arms:
                 gap = _similarity(self._tuned.gains(table, best, "finetune"))
                 claim = f"{best} beats finetune: {_SIMILARITY}"
                 claims.append(self._changes(claim, table, gap))
         return claims
 
-    def _changes(self, claim: str, table: Table, gap: Interval) -> results.Claim:
+    def _changes(
+        self, claim: str, table: Table, gap: Interval, *, lowers: bool = False
+    ) -> results.Claim:
+        claimed = (-gap.high, -gap.low) if lowers else (gap.low, gap.high)
         return results.Claim(
             claim=f"{claim} ({table.name})",
-            verdict=intervals.verdict(gap.low, gap.high),
+            verdict=intervals.verdict(*claimed),
             evidence=f"change of {gap.mean:+.3f} points [{gap.low:.3f}, "
             f"{gap.high:.3f}] over the items of the tests, mean over {self._evidence}",
         )

@@ -202,12 +202,9 @@ class Config(Experiment):
     @property
     def texts(self) -> tuple[str, ...]:
         """The data sets that hold the task's texts."""
-        here = {
-            "kmr": ("sst-trees",),
-            "mnli-dev-matched": ("mnli-dev-matched", snli_at_hand()),
-            "multinli-fiction": ("multinli", snli_at_hand()),
-            "squad2-half-dev": ("squad2-half-dev", "xquad"),
-        }
+        if self.task in ("mnli-dev-matched", "multinli-fiction"):
+            return (self.task.removesuffix("-fiction"), snli_at_hand())
+        here = {"kmr": ("sst-trees",), "squad2-half-dev": ("squad2-half-dev", "xquad")}
         return here.get(self.task, (self.task,))
 
     @property

@@ -11,7 +11,7 @@ from etils import epath
 from experiments.delta_embedding.config import PAPER_WORDS, Config
 from experiments.delta_embedding.data import Tests
 from experiments.delta_embedding.task import Task, ragged
-from jaxemb import nn, train
+from jaxemb import nn, terminal, train
 from jaxemb.analysis import delta
 from jaxemb.data.vectors import WordVectors
 from jaxemb.eval import correlation, intervals, qvec, similarity
@@ -190,7 +190,13 @@ class TunedTables:
         parts. Similarity has a bootstrap over word pairs, QVEC-CCA a jackknife.
         """
         found = collections.defaultdict(list)
+        against = "the untuned table" if over is None else over
         for part in range(self._config.parts):
+            if self._config.run.progress:
+                terminal.say(
+                    f"{table.name}/{arm} against {against}: intrinsic tests of part "
+                    f"{part + 1} of {self._config.parts}"
+                )
             ours = self.whole(table, self.rows(table, arm, part))
             theirs = table.words
             if over is not None:

@@ -90,8 +90,7 @@ def apart_lines(
             ended = (premises, hypotheses, labels)[row.index(None)]
             problem = "the file ends where the other two of a pair go on"
             raise InputError.at(str(ended), number, problem)
-        premise, hypothesis, label = row
-        yield _pair(premise, hypothesis, label, None, str(labels), number)
+        yield _pair(row, None, labels, number)
 
 
 def _labelled(
@@ -114,10 +113,10 @@ def _json_lines(path: files.Location) -> Iterator[SentencePair | None]:
             row = None
         if not isinstance(row, dict):
             raise InputError.at(str(path), number, "expected a JSON object")
-        fields = [_field(row, names, path, number) for names in _NEEDED]
+        needed = [_field(row, names, path, number) for names in _NEEDED]
         genre = row.get("genre")
         kind = genre if isinstance(genre, str) else None
-        yield _pair(*fields, kind, str(path), number)
+        yield _pair(needed, kind, path, number)
 
 
 _NEEDED = _PREMISE, _HYPOTHESIS, _LABEL
@@ -146,7 +145,7 @@ def _columns(path: files.Location) -> Iterator[SentencePair | None]:
             problem = f"expected {len(header)} columns, found {len(fields)}"
             raise InputError.at(str(path), number, problem)
         kind = fields[genre] if genre is not None and genre < len(fields) else None
-        yield _pair(*(fields[i] for i in needed), kind, str(path), number)
+        yield _pair([fields[i] for i in needed], kind, path, number)
 
 
 def _column(header: Sequence[str], names: Sequence[str], path: files.Location) -> int:
@@ -157,17 +156,14 @@ def _column(header: Sequence[str], names: Sequence[str], path: files.Location) -
 
 
 def _pair(
-    premise: str,
-    hypothesis: str,
-    label: str,
-    genre: str | None,
-    path: str,
-    number: int,
+    fields: Sequence[str], genre: str | None, path: files.Location, number: int
 ) -> SentencePair | None:
+    """The pair of a premise, a hypothesis and a label as the file writes them."""
+    premise, hypothesis, label = fields
     label = label.strip().lower()
     if label in _UNLABELLED:
         return None
     if label not in LABELS:
         problem = f"expected one of {', '.join(LABELS)} or -, found {label!r}"
-        raise InputError.at(path, number, problem)
+        raise InputError.at(str(path), number, problem)
     return SentencePair(premise.strip(), hypothesis.strip(), LABELS.index(label), genre)

@@ -180,4 +180,4 @@ def test_figures_that_move_together():
     found = intervals.mean_together(apart)
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
     assert math.isnan(intervals.mean_together([]).mean)
-    assert not intervals.mean_together([*same, Interval(1, math.nan, math.nan)]).known
+    assert not intervals.mean_together([*same, Interval(1.0, math.nan, math.nan)]).known

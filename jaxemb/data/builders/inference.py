@@ -94,6 +94,8 @@ def sentence_pairs(rows: Iterable[Mapping[str, Any]]) -> nli.SentencePairs:
             unlabelled += 1
             continue
         genre = row.get("genre", b"").decode("utf-8")
-        sides = (row[side].decode("utf-8") for side in ("premise", "hypothesis"))
-        pairs.append(nli.SentencePair(*sides, label, genre or None))
+        premise, hypothesis = (
+            row[side].decode("utf-8") for side in ("premise", "hypothesis")
+        )
+        pairs.append(nli.SentencePair(premise, hypothesis, label, genre or None))
     return nli.SentencePairs(tuple(pairs), unlabelled)

@@ -62,11 +62,11 @@ def questions(rows: Iterable[Mapping[str, Any]]) -> list[squad.Question]:
         starts = map(int, row["answers"]["answer_start"])
         read.append(
             squad.Question(
-                *(
-                    row[name].decode()
-                    for name in ("id", "title", "context", "question")
-                ),
-                tuple(map(squad.Answer, texts, starts)),
+                id=row["id"].decode("utf-8"),
+                title=row["title"].decode("utf-8"),
+                context=row["context"].decode("utf-8"),
+                question=row["question"].decode("utf-8"),
+                answers=tuple(map(squad.Answer, texts, starts)),
             )
         )
     return read
