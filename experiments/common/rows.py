@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from jaxemb import terminal
 from jaxemb.eval import intervals
+from jaxemb.eval.intervals import Interval
 from jaxemb.train import results
 
 
@@ -27,6 +28,15 @@ def summary_row(
         interval=bounds if interval.known else None,
         published=published,
         source=source,
+    )
+
+
+def interval_row(name: str, metric: str, value: Interval) -> results.Row:
+    """One figure with an interval of its own, as over the items of a test."""
+    measured = round(value.mean, 4)
+    bounds = (round(value.low, 4), round(value.high, 4)) if value.known else None
+    return results.Row(
+        name=name, metric=metric, measured=measured, values=(measured,), interval=bounds
     )
 
 

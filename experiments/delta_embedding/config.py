@@ -1,10 +1,11 @@
 """Presets of delta embedding learning, and the figures that the paper prints."""
 
 import dataclasses
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from experiments.common.cli import Experiment
 from experiments.common.names import at_hand, similarity_lists
+from jaxemb.data import sources
 from jaxemb.errors import InputError
 
 SLUG = "delta_embedding"
@@ -39,23 +40,102 @@ def arm(name: str) -> Arm:
     return Arm(name, "delta", c, prox=kind == "prox")
 
 
+class Measure(NamedTuple):
+    """A score of an evaluation and what rows call it, in per cent."""
+
+    score: str
+    title: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """What the tasks of one kind have in common."""
+
+    name: Literal["sentiment", "inference", "reading"]
+    models: tuple[str, ...]
+    """Which models can do them."""
+    selects: str
+    """The score whose highest value on dev chooses the epoch."""
+    examples: str
+    """What it is trained on, in the plural."""
+
+
+SENTIMENT = Kind("sentiment", ("cnn", "lstm"), "accuracy", "sentences")
+INFERENCE = Kind("inference", ("esim",), "accuracy", "sentence pairs")
+READING = Kind("reading", ("bidaf",), "f1", "questions")
+
+Task = Literal[
+    "rt-polarity",
+    "rt-polarity-8530",
+    "kmr",
+    "planted",
+    "mnli-dev-matched",
+    "sick",
+    "multinli-fiction",
+    "planted-pairs",
+    "squad2-half-dev",
+    "squad",
+    "planted-questions",
+]
+KINDS: dict[str, Kind] = {
+    **dict.fromkeys(("rt-polarity", "rt-polarity-8530", "kmr", "planted"), SENTIMENT),
+    **dict.fromkeys(
+        ("mnli-dev-matched", "sick", "multinli-fiction", "planted-pairs"), INFERENCE
+    ),
+    **dict.fromkeys(("squad2-half-dev", "squad", "planted-questions"), READING),
+}
+
+_ACCURACY = Measure("test/accuracy", "test accuracy (%)")
+_SNLI = Measure("snli/accuracy", "SNLI accuracy (%)")
+_F1 = Measure("test/f1", "F1 (%)")
+_EXACT = Measure("test/exact", "exact match (%)")
+# What is measured of each task, the main figure first; the others have accuracy.
+_MEASURES: dict[str, tuple[Measure, ...]] = {
+    "mnli-dev-matched": (_ACCURACY, _SNLI),
+    "multinli-fiction": (
+        Measure("test/accuracy", "genre accuracy (%)"),
+        Measure("matched/accuracy", "matched accuracy (%)"),
+        Measure("mismatched/accuracy", "mismatched accuracy (%)"),
+        _SNLI,
+    ),
+    **dict.fromkeys(("squad2-half-dev", "squad", "planted-questions"), (_F1, _EXACT)),
+}
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Model:
-    """The classifier above the word vectors."""
+    """What is above the word vectors."""
 
-    kind: Literal["cnn", "lstm"] = "cnn"
-    """Kim's CNN, or one LSTM whose last state is classified."""
+    kind: Literal["cnn", "lstm", "esim", "bidaf"] = "cnn"
+    """Kim's CNN, or one LSTM whose last state is classified; ESIM for sentence pairs,
+    BiDAF for questions."""
     widths: tuple[int, ...] = (3, 4, 5)
     """Window widths of the CNN."""
     maps: int = 100
     """Feature maps of the CNN for each width."""
     hidden: int = 128
-    """State size of the LSTM."""
+    """State size of the LSTMs, of each direction."""
     dropout: float = 0.5
     norm_limit: float | None = 3.0
     """Largest L2 norm of the weights into one class."""
+    ema: float | None = None
+    """Decay of the average of the parameters that is evaluated; None: none is."""
     dtype: Literal["float32", "bfloat16"] = "float32"
     """Of the computation; parameters stay float32."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Limits:
+    """The longest texts; see README for what happens to others."""
+
+    sentence: int = 50
+    """Words of a premise or hypothesis; the rest is cut off."""
+    context: int = 400
+    """Words of a paragraph that is trained on."""
+    question: int = 30
+    """Words of a question that is trained on."""
+    answer: int | None = None
+    """Words of a predicted answer; None: any number."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -63,9 +143,10 @@ class Config(Experiment):
     """One experiment: a task, a word table, and the arms compared on it."""
 
     slug = SLUG
-    task: Literal["rt-polarity", "rt-polarity-8530", "kmr", "planted"] = "rt-polarity"
+    task: Task = "rt-polarity"
     """Sentences by polarity, their part that is in a wheel, labelled phrases in five
-    classes, or the planted world."""
+    classes; sentence pairs by entailment; questions about paragraphs; or the planted
+    world of either."""
     vectors: tuple[str, ...] = ("glove-100d",)
     """Word tables, one experiment each: data-set names or files. glove-100d falls back
     to its subset where only that is at hand."""
@@ -84,23 +165,72 @@ class Config(Experiment):
     epochs: int = 25
     batch_size: int = 50
     buckets: int = 4
-    """How many padded lengths sentences are sorted into."""
+    """How many padded lengths sentences (premises, paragraphs) are sorted into."""
+    second_buckets: int = 1
+    """The same of the second text: hypotheses, questions."""
     model: Model = Model()
+    limits: Limits = Limits()
     optimizer: Literal["adadelta", "adam", "sgd"] = "adadelta"
     learning_rate: float = 1.0
     accumulate: int = 1
     """Parts that a batch is taken in, for less memory."""
+    intrinsic: Literal["similarity", "all"] = "similarity"
+    """What is measured of tuned tables: word similarity; or also its change with a
+    bootstrap over word pairs, QVEC, the words that moved and the neighbours of not."""
+    resamples: int = 1000
+    """Of that bootstrap."""
+    export: bool = False
+    """Write the tuned tables of part 0 to tables/."""
     report: bool = False
     """Write report.html at the end."""
 
     @property
+    def kind(self) -> Kind:
+        """What the task has in common with others."""
+        return KINDS[self.task]
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """What is measured on test, the main figure first."""
+        return _MEASURES.get(self.task, (_ACCURACY,))
+
+    @property
+    def planted(self) -> bool:
+        """Whether the task is a world of `jaxemb.data.synthetic`."""
+        return self.task.startswith("planted")
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The data sets that hold the task's texts."""
+        if self.task in ("mnli-dev-matched", "multinli-fiction"):
+            return (self.task.removesuffix("-fiction"), snli_at_hand())
+        here = {"kmr": ("sst-trees",), "squad2-half-dev": ("squad2-half-dev", "xquad")}
+        return here.get(self.task, (self.task,))
+
+    @property
     def data_sets(self) -> tuple[str, ...]:
         """The data sets that the run reads."""
-        if self.task == "planted":
+        if self.planted:
             return ()
-        text = "sst-trees" if self.task == "kmr" else self.task
+        tables = map(at_hand, self.vectors)
+        features = ("qvec",) if self.intrinsic == "all" else ()
         lists = similarity_lists()
-        return (text, *map(at_hand, self.vectors), lists, "vader-lexicon")
+        return (*self.texts, *tables, lists, *features, "vader-lexicon")
+
+    def check(self) -> None:
+        """Raises InputError where the settings do not go together."""
+        if self.model.kind not in self.kind.models:
+            raise InputError(
+                f"--model.kind {self.model.kind}: {self.task} takes "
+                f"{' or '.join(self.kind.models)}"
+            )
+
+
+def snli_at_hand() -> str:
+    """SNLI's official files or, where only that is here, its test set from e-SNLI."""
+    if not sources.locate("snli") and sources.locate("snli-esnli"):
+        return "snli-esnli"
+    return "snli"
 
 
 CONTROL = Config(preset="rt-polarity-50d", vectors=("glove-50d",))
@@ -141,6 +271,90 @@ DEMO = Config(
 # What the demo changes where there is no network.
 OFFLINE = {"preset": "demo-offline", "task": "planted", "vectors": ("planted",)}
 
+_ESIM = Model(kind="esim", hidden=300, norm_limit=None)
+MULTINLI = Config(
+    preset="esim-multinli",
+    task="multinli-fiction",
+    protocol="seeds",
+    parts=5,
+    epochs=10,
+    batch_size=32,
+    buckets=3,
+    second_buckets=2,
+    model=_ESIM,
+    optimizer="adam",
+    learning_rate=4e-4,
+    intrinsic="all",
+)
+# Cost decides the sizes of these: two cores train 25 models of each in minutes.
+ESIM = dataclasses.replace(
+    MULTINLI,
+    preset="esim",
+    task="mnli-dev-matched",
+    protocol="folds",
+    epochs=8,
+    model=dataclasses.replace(_ESIM, hidden=64),
+)
+SICK = dataclasses.replace(
+    ESIM,
+    preset="esim-sick",
+    task="sick",
+    protocol="seeds",
+    epochs=10,
+    buckets=2,
+    second_buckets=1,
+)
+_BIDAF = Model(kind="bidaf", hidden=100, dropout=0.2, norm_limit=None, ema=0.999)
+SQUAD = Config(
+    preset="bidaf-squad",
+    task="squad",
+    protocol="seeds",
+    parts=3,
+    epochs=12,
+    batch_size=60,
+    buckets=5,
+    model=_BIDAF,
+    optimizer="adadelta",
+    learning_rate=0.5,
+    intrinsic="all",
+)
+BIDAF = dataclasses.replace(
+    SQUAD,
+    preset="bidaf",
+    task="squad2-half-dev",
+    batch_size=30,
+    buckets=4,
+    model=dataclasses.replace(_BIDAF, hidden=50, ema=0.99),
+    limits=Limits(context=250),
+)
+_SMALL = {
+    "vectors": ("planted",),
+    "arms": ("finetune", "delta-1e-3"),
+    "parts": 2,
+    "epochs": 3,
+    "batch_size": 32,
+    "buckets": 1,
+    "second_buckets": 1,
+    "optimizer": "adam",
+    "learning_rate": 1e-2,
+    "resamples": 50,
+}
+SMOKE_ESIM = dataclasses.replace(
+    ESIM,
+    preset="smoke-esim",
+    task="planted-pairs",
+    model=dataclasses.replace(_ESIM, hidden=8),
+    **_SMALL,
+)
+SMOKE_BIDAF = dataclasses.replace(
+    SQUAD,
+    preset="smoke-bidaf",
+    task="planted-questions",
+    model=dataclasses.replace(_BIDAF, hidden=8, ema=0.9),
+    export=True,
+    **_SMALL,
+)
+
 PRESETS = {
     "rt-polarity": (
         "Table 1: Kim's CNN, ten folds; two hours on one core",
@@ -148,24 +362,54 @@ PRESETS = {
     ),
     "rt-polarity-50d": ("the same on the complete GloVe 50-d; an hour", CONTROL),
     "kmr": ("Table 1: an LSTM on labelled phrases, five seeds; two hours", KMR),
+    "esim": ("ESIM on 9,815 pairs of MultiNLI, five folds, SNLI as transfer", ESIM),
+    "esim-sick": ("the same on SICK, five seeds", SICK),
+    "bidaf": ("BiDAF on 2,575 questions of SQuAD 2.0, XQuAD as test", BIDAF),
+    "esim-multinli": (
+        "Table 1: ESIM on the fiction of MultiNLI; needs its official files",
+        MULTINLI,
+    ),
+    "bidaf-squad": ("Table 1: BiDAF on SQuAD 1.1; an accelerator's work", SQUAD),
     "demo": ("three arms on GloVe 50-d and 8,530 sentences; five minutes", DEMO),
     "smoke": ("the planted world; seconds", SMOKE),
+    "smoke-esim": ("planted sentence pairs; seconds", SMOKE_ESIM),
+    "smoke-bidaf": ("planted questions; seconds", SMOKE_BIDAF),
 }
 
-# Accuracy in Table 1 of the paper.
-PAPER = {
-    "rt-polarity": {
-        "finetune": 78.61,
-        "fixed": 76.66,
-        "delta-1e-3": 76.17,
-        "delta-1e-4": 79.30,
-        "delta-1e-5": 78.71,
+_ARMS = ("finetune", "fixed", "delta-1e-3", "delta-1e-4", "delta-1e-5")
+
+
+def _column(*figures: float) -> dict[str, float]:
+    return dict(zip(_ARMS, figures, strict=True))
+
+
+# Table 1 of the paper: task to measure to arm.
+PAPER: dict[str, dict[str, dict[str, float]]] = {
+    "rt-polarity": {"test accuracy (%)": _column(78.61, 76.66, 76.17, 79.30, 78.71)},
+    "kmr": {"test accuracy (%)": _column(68.43, 66.72, 67.01, 67.97, 68.96)},
+    "squad": {
+        "F1 (%)": _column(74.35, 77.33, 77.56, 78.12, 76.31),
+        "exact match (%)": _column(64.29, 67.94, 68.08, 68.45, 66.48),
     },
-    "kmr": {
-        "finetune": 68.43,
-        "fixed": 66.72,
-        "delta-1e-3": 67.01,
-        "delta-1e-4": 67.97,
-        "delta-1e-5": 68.96,
+    "multinli-fiction": {
+        "genre accuracy (%)": _column(69.3, 69.5, 69.5, 71.5, 70.9),
+        "matched accuracy (%)": _column(61.2, 62.6, 63.0, 63.4, 63.6),
+        "mismatched accuracy (%)": _column(62.1, 64.0, 63.6, 64.3, 63.8),
+        "SNLI accuracy (%)": _column(57.2, 59.7, 60.2, 60.6, 59.7),
     },
+}
+# Table 4: the words that moved most.
+PAPER_WORDS: dict[str, tuple[str, ...]] = {
+    "sentiment": tuple(
+        "neither still unexpected nor bore lacking worst suffers usual moving works "
+        "interesting tv fun smart".split()
+    ),
+    "reading": tuple(
+        "why another what along called whose call which also this if not occupation "
+        "whom but he because into".split()
+    ),
+    "inference": tuple(
+        "not the even i nothing because that you it as anything only was if want "
+        "forget well be so from does in certain could".split()
+    ),
 }

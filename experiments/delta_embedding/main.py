@@ -1,20 +1,22 @@
 """Trains every arm on every fold or seed, then tables, verdicts and figures."""
 
 import dataclasses
+import json
 import math
 from collections.abc import Mapping
 
 import jax
+import jax.numpy as jnp
 from etils import epath
 
-from experiments.delta_embedding import analyse, data, model
+from experiments.delta_embedding import analyse, data, model, scoring
 from experiments.delta_embedding.config import OFFLINE, SLUG, Arm, Config, arm
-from jaxemb import storage, terminal, train
+from experiments.delta_embedding.task import Split, Task
+from experiments.delta_embedding.tuned import Table, part_folder
+from jaxemb import optim, storage, terminal, train
 from jaxemb.analysis import report
 from jaxemb.data import batching, sources
 from jaxemb.train import checkpoints, results
-
-_EVAL_BATCH = 200
 
 
 def run(config: Config) -> dict:
@@ -32,32 +34,35 @@ def run(config: Config) -> dict:
 
 def _run(config: Config) -> dict:
     config.run.profile_steps  # noqa: B018 (a bad flag is told before the work starts)
+    config.check()
     arms = [arm(name) for name in config.arms]
     workdir = epath.Path(config.workdir)
     task = data.load(config)
-    similarity = data.load_similarity(config)
+    tests = data.load_tests(config)
+    main_score = config.measures[0]
     if train.is_primary():
         words = "".join(f"{word}\n" for word in task.vocab.words)
         storage.write_text(workdir / "words.txt", words)
     tables = []
     for name in config.vectors:
-        words, described = data.load_vectors(name, task, analyse.words_of(similarity))
-        table = analyse.Table(words, task.table(words), described)
+        words, described = data.load_vectors(config, name, task, tests.words)
+        table = Table(words, task.table(words), described)
         tables.append(table)
         systems = {a.name: System(config, a, task, table) for a in arms}
         for part in range(config.parts):
             split = task.split(config, part)
             for a in arms:
-                folder = analyse.part_folder(config, workdir, table.name, a.name, part)
+                folder = part_folder(config, workdir, table.name, a.name, part)
                 best = systems[a.name].fit_part(split, part, folder)
                 if train.is_primary():
+                    title = main_score.title.removesuffix(" (%)")
                     terminal.say(
-                        f"{' · '.join(folder.parts[-3:])}: test accuracy "
-                        f"{100 * best['test/accuracy']:.2f} at step {best['step']}"
+                        f"{' · '.join(folder.parts[-3:])}: {title} "
+                        f"{100 * best[main_score.score]:.2f} at step {best['step']}"
                     )
     if not train.is_primary():
         return {}
-    outcome = analyse.Outcome(config, task, tables, similarity, workdir)
+    outcome = analyse.Outcome(config, task, tables, tests, workdir)
     rows, claims = outcome.rows(), outcome.claims()
     written = results.write(
         workdir,
@@ -70,8 +75,10 @@ def _run(config: Config) -> dict:
         claims=claims,
     )
     outcome.write_figures()
-    analyse.print_tables(rows, claims)
+    analyse.print_tables(config, rows, claims)
     outcome.print_moved_words()
+    if config.export:
+        print(f"tuned tables: {', '.join(map(str, outcome.export()))}")
     if config.report:
         page = report.write([workdir], workdir / "report.html")
         print(f"report: {page}")
@@ -81,25 +88,23 @@ def _run(config: Config) -> dict:
 class System:
     """One arm, compiled once for all folds or seeds."""
 
-    def __init__(self, config: Config, arm: Arm, task: data.Task, table: analyse.Table):
-        vocab, dim = table.matrix.shape
+    def __init__(self, config: Config, arm: Arm, task: Task, table: Table):
         self._config = config
-        self._buckets = batching.length_buckets(
-            task.tokens.lengths, config.buckets, multiple=4
-        )
-        self._module = model.Sentiment(arm, config.model, task.classes, vocab, dim)
-        self._initial = model.initializer(self._module, table.matrix)
+        self._others = task.others
+        self._buckets = task.buckets(config)
+        module = model.build(config, arm, task, table.matrix.shape[1])
+        self._initial = model.initializer(module, table.matrix)
         self._tx = model.optimizer(config, arm)
         mesh = _mesh(config.batch_size)
         step = train.make_step(
-            model.loss_fn(self._module), self._tx, accumulate=config.accumulate
+            model.loss_fn(module), self._tx, accumulate=config.accumulate
         )
         self._step = train.data_parallel(step, mesh, mode=config.run.parallel)
-        self._hits = train.everywhere(model.hits(self._module))
+        self._score = scoring.scorer(config, task, module)
         inputs = {d.name: d.sha256 for d in (*task.data, table.data)}
         self._described = {"arm": arm.name, "data": inputs, **_part_of(config)}
 
-    def fit_part(self, split: data.Split, part: int, folder: epath.Path) -> dict:
+    def fit_part(self, split: Split, part: int, folder: epath.Path) -> dict:
         """Trains one part, or finds it done; returns the scores of its best epoch."""
         config = self._config
         batches = batching.Shuffled(
@@ -125,33 +130,53 @@ class System:
                     evaluate=lambda state: self._evaluate(state, held_out),
                     evaluate_every=batches.steps_per_epoch,
                     save_every=5 * batches.steps_per_epoch,
-                    keep_best="dev/accuracy",
+                    keep_best=f"dev/{config.kind.selects}",
                     config={**self._described, "part": part},
                     name="/".join(folder.parts[-3:]),
                     tensorboard=config.run.tensorboard,
                     profile=config.run.profile_steps if part == 0 else None,
                     progress=config.run.progress,
                 )
-        return analyse.best_epoch(folder)
+        if train.is_primary() and self._others:
+            self._score_others(folder)
+        return analyse.best_epoch(folder, config.kind.selects)
 
     def _evaluate(
         self, state: train.State, sets: Mapping[str, batching.Columns]
     ) -> dict[str, float]:
-        scores = {}
-        for name, columns in sets.items():
-            counts = [
-                self._hits(state.variables, batch)
-                for batch in batching.in_order(columns, _EVAL_BATCH, self._buckets)
-            ]
-            total = sum(counts[1:], start=counts[0])
-            scores[f"{name}/accuracy"] = float(total.value)
-        return scores
+        variables = state.variables
+        if self._config.model.ema is not None:
+            variables = {**variables, "params": optim.ema_params(state.opt_state)}
+        return self._named_scores(variables, sets)
+
+    def _score_others(self, folder: epath.Path) -> None:
+        """Tests the best epoch on the sets that wait for the end, if not yet done."""
+        path = folder / analyse.OTHERS
+        if path.exists():
+            return
+        with results.recorded(folder):
+            saved = train.load_params(folder / checkpoints.BEST)
+            variables = {**saved, "params": saved.pop("ema", saved["params"])}
+            variables = jax.tree.map(jnp.asarray, variables)
+            scores = self._named_scores(variables, self._others)
+            storage.write_text(path, json.dumps(scores) + "\n")
+
+    def _named_scores(
+        self, variables: dict, sets: Mapping[str, batching.Columns]
+    ) -> dict[str, float]:
+        return {
+            f"{name}/{score}": value
+            for name, columns in sets.items()
+            for score, value in self._score(variables, columns).items()
+        }
 
 
 def _part_of(config: Config) -> dict:
     """The settings that decide the numbers of one part."""
     settings = results.as_json(config)
     for name in ("preset", "vectors", "arms", "report", "run"):
+        del settings[name]
+    for name in ("intrinsic", "resamples", "export"):
         del settings[name]
     if config.protocol == "seeds":  # more seeds leave those that are done as they are
         del settings["parts"]

@@ -1,23 +1,31 @@
-"""The paper's classifiers over a table that is fixed, tuned, or tuned by a delta."""
+"""The paper's models over a table that is fixed, tuned, or tuned by a delta.
 
-from collections.abc import Callable
+A module takes a batch by the names of its columns; `objective` turns its output into
+the loss of the task.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
 from experiments.delta_embedding.config import Arm, Config, Model
+from experiments.delta_embedding.task import Task
 from jaxemb import losses, optim
 from jaxemb import nn as jnn
 from jaxemb.data import vocab
-from jaxemb.eval import classification
+
+Batch = Mapping[str, Any]
+Objective = tuple[Float[Array, ""], dict[str, Float[Array, ""]]]
 
 
-class Sentiment(nn.Module):
-    """Word vectors, then Kim's CNN or an LSTM."""
+class _Host(nn.Module):
+    """What the modules share: the table below, and which columns hold words."""
 
     arm: Arm
     model: Model
@@ -25,27 +33,54 @@ class Sentiment(nn.Module):
     vocab: int
     dim: int
 
-    @nn.compact
-    def __call__(
-        self, tokens: Int[Array, "batch length"], *, deterministic: bool
-    ) -> Float[Array, "batch classes"]:
-        dtype = jnp.dtype(self.model.dtype)
-        embed = jnn.DeltaEmbedding(
+    texts = ("tokens",)
+
+    @property
+    def dtype(self) -> Any:
+        return jnp.dtype(self.model.dtype)
+
+    def embedding(self) -> jnn.DeltaEmbedding:
+        return jnn.DeltaEmbedding(
             self.vocab,
             self.dim,
             mode=self.arm.mode,
             base_init=nn.initializers.zeros,
             padding_id=vocab.PAD_ID,
-            dtype=dtype,
+            dtype=self.dtype,
             name="embed",
         )
+
+    def looked_up(self, batch: Batch) -> list[Array]:
+        """Vectors and mask of each text in turn."""
+        embed = self.embedding()
+        return [
+            x
+            for name in self.texts
+            for x in (embed(batch[name]), batch[name] != vocab.PAD_ID)
+        ]
+
+    def objective(self, outputs: Any, batch: Batch) -> Objective:
+        """Mean cross-entropy of the classes, and the share that is right."""
+        task = jnp.mean(losses.softmax_cross_entropy(outputs, batch["labels"]))
+        hits = jnp.argmax(outputs, axis=-1) == batch["labels"]
+        return task, {"accuracy": jnp.mean(hits.astype(jnp.float32))}
+
+
+class Sentiment(_Host):
+    """Word vectors, then Kim's CNN or an LSTM."""
+
+    @nn.compact
+    def __call__(
+        self, batch: Batch, *, deterministic: bool
+    ) -> Float[Array, "batch classes"]:
+        inputs = self.looked_up(batch)
         if self.model.kind == "cnn":
             classifier = jnn.KimCNN(
                 classes=self.classes,
                 widths=self.model.widths,
                 maps=self.model.maps,
                 dropout_rate=self.model.dropout,
-                dtype=dtype,
+                dtype=self.dtype,
                 name="classifier",
             )
         else:
@@ -53,16 +88,65 @@ class Sentiment(nn.Module):
                 classes=self.classes,
                 hidden=self.model.hidden,
                 dropout_rate=self.model.dropout,
-                dtype=dtype,
+                dtype=self.dtype,
                 name="classifier",
             )
-        mask = tokens != vocab.PAD_ID
-        return classifier(embed(tokens), mask, deterministic=deterministic)
+        return classifier(*inputs, deterministic=deterministic)
 
 
-def initializer(model: Sentiment, table: np.ndarray) -> Callable[[jax.Array], dict]:
+class Inference(_Host):
+    """Word vectors, then ESIM."""
+
+    texts = ("premise", "hypothesis")
+
+    @nn.compact
+    def __call__(
+        self, batch: Batch, *, deterministic: bool
+    ) -> Float[Array, "batch classes"]:
+        esim = jnn.ESIM(
+            classes=self.classes,
+            hidden=self.model.hidden,
+            dropout_rate=self.model.dropout,
+            dtype=self.dtype,
+            name="esim",
+        )
+        return esim(*self.looked_up(batch), deterministic=deterministic)
+
+
+class Reading(_Host):
+    """Word vectors, then BiDAF."""
+
+    texts = ("context", "question")
+
+    @nn.compact
+    def __call__(self, batch: Batch, *, deterministic: bool) -> jnn.SpanLogits:
+        bidaf = jnn.BiDAF(
+            hidden=self.model.hidden,
+            dropout_rate=self.model.dropout,
+            dtype=self.dtype,
+            name="bidaf",
+        )
+        return bidaf(*self.looked_up(batch), deterministic=deterministic)
+
+    def objective(self, outputs: Any, batch: Batch) -> Objective:
+        """Mean of the cross-entropies of both ends, and the share with both right."""
+        task, hits = 0.0, True
+        for logits, label in ((outputs.start, "start"), (outputs.end, "end")):
+            task += jnp.mean(losses.softmax_cross_entropy(logits, batch[label]))
+            hits &= jnp.argmax(logits, axis=-1) == batch[label]
+        return task, {"accuracy": jnp.mean(hits.astype(jnp.float32))}
+
+
+def build(config: Config, arm: Arm, task: Task, dim: int) -> _Host:
+    """The module of a task."""
+    kinds = {"sentiment": Sentiment, "inference": Inference, "reading": Reading}
+    made = kinds[config.kind.name]
+    return made(arm, config.model, task.classes, len(task.vocab), dim)
+
+
+def initializer(model: _Host, table: np.ndarray) -> Callable[[jax.Array], dict]:
     """From a key to the module's variables, with the pretrained table in its place."""
-    example = jnp.ones([1, 8], jnp.int32)
+    example = {name: jnp.ones([1, 8], jnp.int32) for name in model.texts}
     init = jax.jit(lambda key: model.init(key, example, deterministic=True))
     tuned = model.arm.mode == "finetune"
     collection, name = ("params", "table") if tuned else ("frozen", "base")
@@ -75,16 +159,15 @@ def initializer(model: Sentiment, table: np.ndarray) -> Callable[[jax.Array], di
     return initial
 
 
-def loss_fn(model: Sentiment):
-    """Mean cross-entropy, with `c` times the L2,1 norm of the delta."""
+def loss_fn(model: _Host):
+    """The task's loss, with `c` times the L2,1 norm of the delta."""
 
     def loss(variables, batch, key):
-        logits = model.apply(
-            variables, batch["tokens"], deterministic=False, rngs={"dropout": key}
+        outputs = model.apply(
+            variables, batch, deterministic=False, rngs={"dropout": key}
         )
-        task = jnp.mean(losses.softmax_cross_entropy(logits, batch["labels"]))
-        hits = jnp.argmax(logits, axis=-1) == batch["labels"]
-        metrics = {"task_loss": task, "accuracy": jnp.mean(hits.astype(jnp.float32))}
+        task, metrics = model.objective(outputs, batch)
+        metrics = {"task_loss": task, **metrics}
         if model.arm.mode != "delta":
             return task, metrics
         norm = losses.l21(variables["params"]["embed"]["delta"])
@@ -92,16 +175,6 @@ def loss_fn(model: Sentiment):
         return task + weight * norm, {**metrics, "delta_norm": norm}
 
     return loss
-
-
-def hits(model: Sentiment):
-    """Counts the right answers of a batch, as a `Ratio` that adds up over batches."""
-
-    def count(variables, batch) -> classification.Ratio:
-        logits = model.apply(variables, batch["tokens"], deterministic=True)
-        return classification.accuracy(logits, batch["labels"], batch["weight"] > 0)
-
-    return count
 
 
 def optimizer(config: Config, arm: Arm) -> optax.GradientTransformation:
@@ -119,4 +192,6 @@ def optimizer(config: Config, arm: Arm) -> optax.GradientTransformation:
         chain.append(optim.max_norm(limit, where="classifier/output/kernel"))
     if arm.prox:
         chain.append(optim.group_lasso_prox(rate, arm.c, where="embed/delta"))
+    if config.model.ema is not None:
+        chain.append(optim.parameter_ema(config.model.ema))
     return optax.chain(*chain)

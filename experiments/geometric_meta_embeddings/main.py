@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.common.rows import print_claims, print_side_by_side
+from experiments.common.rows import interval_row, print_claims, print_side_by_side
 from experiments.geometric_meta_embeddings import data, model
 from experiments.geometric_meta_embeddings.config import (
     ANALOGY,
@@ -65,11 +65,13 @@ def _run(config: Config, workdir: Path) -> dict:
         matrix = combine.average(latents).astype(np.float32)
         swept[c] = board.means(WordVectors(sources.words, matrix, unique=True))
         for group, mean in swept[c].items():
-            rows.append(_row(f"Geo-AVG at c = {c:g}", f"{group}, sweep", mean))
+            rows.append(interval_row(f"Geo-AVG at c = {c:g}", f"{group}, sweep", mean))
     claims = _claims(config, sources, tables, board)
     report = geometry.alignment(*learned.geometry.latents(equal)[:2])
     rows += [
-        _row("same word in two sources", metric, Interval(value, np.nan, np.nan))
+        interval_row(
+            "same word in two sources", metric, Interval(value, np.nan, np.nan)
+        )
         for metric, value in (
             ("mean cosine of latents", report.cosine),
             ("found as nearest (%)", 100 * report.found),
@@ -114,13 +116,13 @@ class Board:
         if self._show:
             told = ", ".join(f"{group} {m.mean:.2f}" for group, m in means.items())
             terminal.say(f"{name}: {told}")
-        rows = [_row(name, group, mean) for group, mean in means.items()]
+        rows = [interval_row(name, group, mean) for group, mean in means.items()]
         for tests in self._groups.values():
             for test in tests:
                 fields = self.outcome(test, table).fields
                 covered = f"{fields['covered']} of {fields['total']}"
                 metric = f"{_column(test.name)} ({covered})"
-                rows.append(_row(name, metric, _score(test, fields)))
+                rows.append(interval_row(name, metric, _score(test, fields)))
         return rows
 
     def means(self, table: WordVectors) -> dict[str, Interval]:
@@ -249,18 +251,6 @@ def _described(
 def _score(test: kinds.Test, fields: Mapping) -> Interval:
     values = (fields[key] for key in (_SCORE[test.kind], "low", "high"))
     return Interval(*(100 * value for value in values))
-
-
-def _row(name: str, metric: str, value: Interval) -> results.Row:
-    bounds = (round(value.low, 4), round(value.high, 4)) if value.known else None
-    measured = round(value.mean, 4)
-    return results.Row(
-        name=name,
-        metric=metric,
-        measured=measured,
-        values=(measured,),
-        interval=bounds,
-    )
 
 
 def _column(test: str) -> str:

@@ -68,6 +68,32 @@ def norm_ranking(delta: Table, words: Sequence[str], k: int = 20) -> list[Ranked
     return [RankedWord(words[int(i)], float(norms[i])) for i in order if norms[i] > 0]
 
 
+def listed_above_others(
+    norms: Float[np.ndarray, " words"], words: Sequence[str], listed: Collection[str]
+) -> float:
+    """How surely a listed word moved farther than another one: the area under ROC.
+
+        P(norm of a listed word > norm of another) + P(both the same) / 2
+
+    over all pairs of a listed word and one that is not; 0.5 if lists say nothing, nan
+    where no word is listed or every one is.
+    """
+    _check_length("norms", norms, words)
+    chosen = np.array([word in listed for word in words], bool)
+    ours, others = norms[chosen], np.sort(norms[~chosen])
+    if not ours.size or not others.size:
+        return float("nan")
+    below = np.searchsorted(others, ours, side="left")
+    same = np.searchsorted(others, ours, side="right") - below
+    return float(np.mean((below + same / 2) / others.size))
+
+
+def positive_share(neighbours: Sequence[Neighbour]) -> float:
+    """Share of the neighbours with a positive side; nan where there are none."""
+    sides = [neighbour.side > 0 for neighbour in neighbours]
+    return float(np.mean(sides)) if sides else float("nan")
+
+
 def moved_fraction(delta: Table, tau: float = 0.0) -> float:
     """Share of the rows whose norm is above `tau`; nan for a table without rows."""
     norms = row_norms(delta)
@@ -175,6 +201,6 @@ def _check_count(k: int) -> None:
         raise InputError(f"k is {k}; expected 1 or more")
 
 
-def _check_length(name: str, table: Table, words: Sequence[str]) -> None:
+def _check_length(name: str, table: Table | np.ndarray, words: Sequence[str]) -> None:
     if len(table) != len(words):
         raise InputError(f"{name} has {len(table)} rows for {len(words)} words")

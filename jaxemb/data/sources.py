@@ -96,6 +96,7 @@ class Found:
             return True
         packed = any(place.suffix in _PACKED for place in self.parts.values())
         bytes_known = self.source == _LOCAL and self.data_set.only_local and not packed
+        bytes_known = bytes_known and self.data_set.size_known
         right = not bytes_known or self.size == self.data_set.size
         return right and len(self.parts) == len(self.data_set.parts)
 

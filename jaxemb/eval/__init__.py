@@ -18,6 +18,7 @@ with epy.lazy_api_imports(globals()):  # word similarity needs no jax
         settings,
         similarity,
         sources,
+        squad,
         suite,
         ties,
     )
@@ -54,9 +55,11 @@ with epy.lazy_api_imports(globals()):  # word similarity needs no jax
         compare_similarity,
         word_similarity,
     )
+    from jaxemb.eval.squad import BestSpan, SquadScores, best_span, squad_em_f1
 
 __all__ = [
     "Analogies",
+    "BestSpan",
     "Interval",
     "Overlap",
     "Purity",
@@ -66,9 +69,11 @@ __all__ = [
     "Scores",
     "Similarity",
     "SimilarityDifference",
+    "SquadScores",
     "accuracy",
     "analogies",
     "analogy",
+    "best_span",
     "bootstrap",
     "canonical_correlations",
     "categories",
@@ -99,6 +104,8 @@ __all__ = [
     "settings",
     "similarity",
     "sources",
+    "squad",
+    "squad_em_f1",
     "suite",
     "t_interval",
     "ties",

@@ -148,6 +148,19 @@ def mean_of(parts: Sequence[Interval]) -> Interval:
     return Interval(mean, mean - below / len(parts), mean + above / len(parts))
 
 
+def mean_together(parts: Sequence[Interval]) -> Interval:
+    """The mean of figures over the same test items, as of one table a seed.
+
+    They move together from resample to resample, so distances to the bounds are
+    averaged: the width is right for figures that move as one, and too wide for others.
+    None where a part has none.
+    """
+    if not parts:
+        return Interval(math.nan, math.nan, math.nan)
+    means = (np.mean([getattr(p, n) for p in parts]) for n in ("mean", "low", "high"))
+    return Interval(*map(float, means))
+
+
 def paired_bootstrap(
     first: Statistic,
     second: Statistic,

@@ -1,11 +1,17 @@
 """Gradient transformations that optax lacks, and the choice of parameters by path."""
 
-from jaxemb.optim.averaging import ParameterEmaState, ema_params, parameter_ema
+from jaxemb.optim.averaging import (
+    ParameterEmaState,
+    all_ema_params,
+    ema_params,
+    parameter_ema,
+)
 from jaxemb.optim.groups import by_path, label_by_path
 from jaxemb.optim.projections import group_lasso_prox, max_norm
 
 __all__ = [
     "ParameterEmaState",
+    "all_ema_params",
     "by_path",
     "ema_params",
     "group_lasso_prox",

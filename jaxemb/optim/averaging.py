@@ -62,11 +62,17 @@ def ema_params(opt_state: Any) -> Any:
 
     Before the first update they are the initial parameters.
     """
-    is_ema = lambda node: isinstance(node, ParameterEmaState)  # noqa: E731
-    found = [n for n in jax.tree.leaves(opt_state, is_leaf=is_ema) if is_ema(n)]
+    found = all_ema_params(opt_state)
     if len(found) != 1:
         raise InputError(
             f"The optimiser's state holds {len(found)} parameter averages; expected "
             "one parameter_ema in the chain."
         )
-    return found[0].ema
+    return found[0]
+
+
+def all_ema_params(opt_state: Any) -> list[Any]:
+    """The averaged parameters of every `parameter_ema` in the state; often none."""
+    is_ema = lambda node: isinstance(node, ParameterEmaState)  # noqa: E731
+    nodes = jax.tree.leaves(opt_state, is_leaf=is_ema)
+    return [node.ema for node in nodes if is_ema(node)]

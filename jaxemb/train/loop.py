@@ -16,7 +16,7 @@ import jax
 import numpy as np
 from etils import epath
 
-from jaxemb import storage
+from jaxemb import optim, storage
 from jaxemb.errors import InputError
 from jaxemb.train import checkpoints as checkpoints_lib
 from jaxemb.train import instruments, parallel
@@ -71,7 +71,8 @@ def fit(
       evaluate: from state to named scores, written as they are.
       evaluate_every: in steps; after the last step too. Only there if None.
       keep_best: a score of `evaluate`; the parameters at its first maximum are kept in
-        `workdir/best`.
+        `workdir/best`, and beside them, as the collection `ema`, their average where
+        the optimiser has one (`optim.parameter_ema`).
       log_every: how many steps are averaged into a line of `metrics.jsonl`: each
         counts as one, or as its `train.Mean` tells.
       save_every: in steps; `evaluate_every` or the end if None.
@@ -273,7 +274,10 @@ def _batch_size(batch: Any) -> int:
 
 def _save_best(workdir: epath.Path, state: State, config: Mapping[str, Any]) -> None:
     best = checkpoints_lib.Checkpoints(workdir / checkpoints_lib.BEST, keep=1)
-    best.save(dataclasses.replace(state, opt_state=()), {}, config)
+    frozen = dict(state.frozen)
+    for average in optim.all_ema_params(state.opt_state)[:1]:
+        frozen["ema"] = average
+    best.save(dataclasses.replace(state, opt_state=(), frozen=frozen), {}, config)
     best.close()
 
 

@@ -4,6 +4,7 @@ import pytest
 from gensim.models import KeyedVectors
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.metrics import roc_auc_score
 
 from jaxemb.analysis import delta
 from jaxemb.errors import InputError
@@ -106,3 +107,28 @@ def test_shift_without_a_lexicon_takes_any_word():
     assert all(n.side == 0 for n in shift.before)
     only = delta.neighbour_shift(before, before, WORDS, "w0", 5, keep={"w9"})
     assert [n.word for n in only.after] == ["w9"]
+
+
+@given(
+    st.lists(st.integers(0, 4), min_size=30, max_size=30),
+    st.sets(st.sampled_from([*WORDS, "unknown"]), min_size=1, max_size=20),
+)
+def test_listed_words_above_others_is_sklearns_area(norms, listed):
+    norms = np.array(norms, np.float64)
+    found = delta.listed_above_others(norms, WORDS, listed)
+    labels = [word in listed for word in WORDS]
+    if any(labels):
+        assert found == pytest.approx(roc_auc_score(labels, norms))
+    else:
+        assert np.isnan(found)
+
+
+def test_listed_words_of_another_length():
+    with pytest.raises(InputError, match="norms has 2 rows for 3 words"):
+        delta.listed_above_others(np.ones(2), ["a", "b", "c"], {"a"})
+
+
+def test_positive_share():
+    sides = [delta.Neighbour("w", 0.5, side) for side in (1, -1, 0, 1)]
+    assert delta.positive_share(sides) == 0.5
+    assert np.isnan(delta.positive_share([]))

@@ -113,6 +113,62 @@ def test_in_order_gives_each_example_weight_one(lengths):
     np.testing.assert_array_equal(total, 1)
 
 
+def two_texts(lengths):
+    return {
+        "long": batching.Ragged.of([np.full(a, i + 1) for i, (a, _) in lengths]),
+        "short": batching.Ragged.of([np.full(b, i + 1) for i, (_, b) in lengths]),
+        "label": np.arange(len(lengths)),
+    }
+
+
+@given(
+    lengths=st.lists(st.tuples(st.integers(0, 30), st.integers(0, 9)), min_size=1),
+    batch_size=st.integers(1, 5),
+)
+def test_each_column_may_have_buckets_of_its_own(lengths, batch_size):
+    columns = two_texts(list(enumerate(lengths)))
+    buckets = {"long": (8, 16, 30), "short": (4, 9)}
+    plan = batching.Shuffled(columns, batch_size, 0, buckets)
+    batches = [plan(i) for i in range(plan.steps_per_epoch)]
+    ordered = list(batching.in_order(columns, batch_size, buckets))
+    for batch in [*batches, *ordered]:
+        for column, name in enumerate(("long", "short")):
+            width = batch[name].shape[1]
+            longest = max(lengths[label][column] for label in batch["label"])
+            assert width == min(b for b in buckets[name] if b >= longest)
+            for row, label in zip(batch[name], batch["label"], strict=True):
+                assert (row == label + 1).sum() == lengths[label][column]
+    assert {x for b in batches for x in b["label"]} == set(range(len(lengths)))
+    shapes = {(b["long"].shape[1], b["short"].shape[1]) for b in [*batches, *ordered]}
+    assert len(shapes) <= 6
+
+
+def test_like_pairs_of_lengths_share_a_batch():
+    lengths = np.random.default_rng(0).integers(1, [[33, 17]], (600, 2))
+    buckets = {"long": (8, 16, 24, 32), "short": (8, 16)}
+    columns = two_texts(list(enumerate(lengths.tolist())))
+    plan = batching.Shuffled(columns, 20, 0, buckets)
+    batches = [plan(i) for i in range(plan.steps_per_epoch)]
+    for column, name in enumerate(buckets):
+        alone = sum(-(-length // 8) * 8 for length in lengths[:, column])
+        padded = sum(batch[name].size for batch in batches)
+        assert padded < 1.15 * alone
+
+
+def test_buckets_of_unknown_columns_are_refused():
+    columns = two_texts([(0, (1, 1))])
+    with pytest.raises(InputError, match=r"of \['long'\]; expected .*'long', 'short'"):
+        batching.Shuffled(columns, 1, 0, {"long": (4,)})
+
+
+def test_rows_can_be_taken():
+    columns = two_texts(list(enumerate([(1, 2), (3, 0), (0, 4)])))
+    taken = batching.take(columns, np.array([2, 0]))
+    assert taken["label"].tolist() == [2, 0]
+    assert taken["long"].lengths.tolist() == [0, 1]
+    assert taken["short"].values.tolist() == [3, 3, 3, 3, 1, 1]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -15,7 +15,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     import tensorflow_datasets as tfds
 
-from jaxemb.data import builders, sources, text, tokenize, trees
+from jaxemb.data import builders, nli, sources, squad, text, tokenize, trees
 from jaxemb.errors import InputError
 
 ROOT = Path(__file__).parents[2]
@@ -99,6 +99,58 @@ def test_without_the_files(local):
         builders.read("subj")
     with pytest.raises(InputError, match="no data set 'nosuch' to prepare"):
         builders.read("nosuch")
+
+
+def test_sentence_pairs_are_those_of_the_readers(local):
+    (local / "sick").mkdir()
+    rows = "A dog runs\tIt moves\t4.5\tENTAILMENT\n"
+    for name in ("train", "trial", "test_annotated"):
+        header = (
+            "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment"
+        )
+        (local / "sick" / f"SICK_{name}.txt").write_text(f"{header}\n1\t{rows}")
+    found = builders.sentence_pairs(builders.read("sick", "test"))
+    assert found == nli.read_nli(local / "sick" / "SICK_test_annotated.txt")
+    (local / "snli_esnli").mkdir()
+    for split in ("dev", "test"):
+        sides = {"s1": "a .\nb\n", "s2": "c\nd\n", "labels": "-\ncontradiction\n"}
+        for name, content in sides.items():
+            (local / "snli_esnli" / f"{name}.{split}").write_text(content)
+    found = builders.sentence_pairs(builders.read("snli-esnli", "validation"))
+    assert found.pairs == (nli.SentencePair("b", "d", 2, None),)
+    # TFDS's own SNLI marks what has no label by -1, and has no genre.
+    row = {"premise": b"a", "hypothesis": b"b"}
+    found = builders.sentence_pairs([{**row, "label": -1}, {**row, "label": 1}])
+    assert found == nli.SentencePairs((nli.SentencePair("a", "b", 1),), 1)
+
+
+def test_multinli_keeps_its_genres(local):
+    folder = local / "multinli_1.0"
+    folder.mkdir()
+    for name in ("train", "dev_matched", "dev_mismatched"):
+        row = {"sentence1": "a", "sentence2": name, "gold_label": "neutral"}
+        line = json.dumps({**row, "genre": "fiction"})
+        (folder / f"multinli_1.0_{name}.jsonl").write_text(line + "\n")
+    found = sources.locate("multinli")
+    assert found is not None and found.kind == "real"  # its bytes are not known
+    rows = builders.read("multinli", "validation_mismatched")
+    assert builders.sentence_pairs(rows).of_genre("fiction").pairs == (
+        nli.SentencePair("a", "dev_mismatched", 1, "fiction"),
+    )
+
+
+def test_questions_are_those_of_the_reader(local):
+    (local / "squad2_half_dev").mkdir()
+    path = local / "squad2_half_dev" / "dev-v2.0.json"
+    entries = [
+        {"id": "1", "question": "Wer?", "answers": [{"text": "é", "answer_start": 2}]},
+        {"id": "2", "question": "Was?", "answers": [], "is_impossible": True},
+    ]
+    article = {"title": "T", "paragraphs": [{"context": "d’é", "qas": entries}]}
+    path.write_text(json.dumps({"data": [article]}))
+    found = builders.questions(builders.read("squad2-half-dev"))
+    assert found == squad.read_squad(path)
+    assert found[0].answers == (squad.Answer("é", 2),) and found[1].answers == ()
 
 
 def imdb_archive(path):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from jaxemb.data import synthetic
+from jaxemb.data import squad, synthetic, tokenize
 from jaxemb.errors import InputError
 
 
@@ -129,3 +129,58 @@ def test_small_worlds():
         0, num_words=40, num_planted=2, num_polar=4, dim=4, num_train=8, num_test=4
     )
     assert world.planted == ("not", "still") and len(world.train) == 8
+
+
+def test_planted_pairs_are_labelled_by_thing_and_stance():
+    world = synthetic.planted_inference(1)
+    kinds = dict(zip(world.features.words, world.features.matrix, strict=True))
+    assert world.features.words == world.vectors.words
+    thing = world.features.names.index("thing")
+
+    def things(text):
+        return [word for word in text.split() if kinds[word][thing]]
+
+    for pairs, count in ((world.train, 900), (world.test, 300)):
+        labels = [pair.label for pair in pairs]
+        assert [labels.count(label) for label in range(3)] == [count // 3] * 3
+        for pair in pairs:
+            (own,), (other,) = things(pair.premise), things(pair.hypothesis)
+            said = {world.polarity.get(word, 0) for word in pair.hypothesis.split()}
+            sign = (said - {0}).pop()
+            expected = 1 if own != other else {1: 0, -1: 2}[sign]
+            assert pair.label == expected
+    stances = world.vectors.lookup(list(world.polarity))
+    unit = stances / np.linalg.norm(stances, axis=1, keepdims=True)
+    assert (unit @ unit.T).min() > 0.4  # neighbours, whichever side they are on
+    again = synthetic.planted_inference(1)
+    assert again.train == world.train and again.pairs == world.pairs
+
+
+def test_planted_questions_have_their_answers_where_they_say():
+    world = synthetic.planted_questions(1)
+    found = squad.align([*world.train, *world.test])
+    assert (found.misplaced, found.inside, found.lost) == (0, 0, 0)
+    for question in found.questions:
+        _, _, name, verb, _ = tokenize.english(question.source.question)
+        first = question.spans[0].first
+        before = [tokenize.table_form(t) for t in question.context[first - 2 : first]]
+        assert before == [name, verb]
+        assert {t.text.lower() for t in question.context} <= set(world.vectors.words)
+    contexts = [{q.context for q in part} for part in (world.train, world.test)]
+    assert not contexts[0] & contexts[1]
+    assert (len(contexts[0]), len(world.train)) == (200, 400)
+    assert len({q.id for q in (*world.train, *world.test)}) == 500
+
+
+@pytest.mark.parametrize(
+    ("make", "change"),
+    [
+        (synthetic.planted_inference, {"num_things": 1}),
+        (synthetic.planted_inference, {"lengths": (2, 5)}),
+        (synthetic.planted_questions, {"num_names": 3}),
+        (synthetic.planted_questions, {"num_objects": 1}),
+    ],
+)
+def test_more_worlds_that_cannot_be(make, change):
+    with pytest.raises(InputError):
+        make(**change)

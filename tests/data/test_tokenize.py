@@ -60,3 +60,33 @@ def test_ptb_escapes():
     escaped = ["-LRB-", "-rrb-", r"Singer\/composer", r"\*", "-LRB", "film"]
     plain = ["(", ")", "Singer/composer", "*", "-LRB", "film"]
     assert [tokenize.ptb_unescape(token) for token in escaped] == plain
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("I don't know Rollo's heirs.", "i do n't know rollo 's heirs ."),
+        ("They’re “here”, aren’t they?", "they 're “ here ” , are n't they ?"),
+        ("1,066.5 well-known U.S. 10th", "1,066.5 well - known u . s . 10th"),
+        ("do n't", "do n't"),
+        ("'sx n'tx ' s", "' sx n ' tx ' s"),
+        (" \u00a0\n", ""),
+    ],
+)
+def test_english(text, expected):
+    assert tokenize.english(text) == tuple(expected.split())
+
+
+@given(SENTENCE_LIKE)
+def test_english_pieces_are_the_text_without_its_white_space(text):
+    pieces = tokenize.english_spans(text)
+    assert all(piece.text == text[piece.start : piece.end] for piece in pieces)
+    assert "".join(p.text for p in pieces) == "".join(text.split())
+    assert sorted(pieces, key=lambda p: p.start) == list(pieces)
+
+
+@given(SENTENCE_LIKE)
+def test_cutting_english_again_changes_nothing(text):
+    once = [piece.text for piece in tokenize.english_spans(text)]
+    again = [piece.text for piece in tokenize.english_spans(" ".join(once))]
+    assert again == once

@@ -164,3 +164,20 @@ def test_the_mean_of_independent_figures():
     assert found.high == pytest.approx(high, abs=0.02)
     assert not intervals.mean_of([*parts, Interval(1.0, np.nan, np.nan)]).known
     assert np.isnan(intervals.mean_of([]).mean)
+
+
+def test_figures_that_move_together():
+    same = [Interval(m, m - 1, m + 2) for m in (3.0, 5.0)]
+    assert intervals.mean_together(same) == Interval(4.0, 3.0, 6.0)
+    # Of items that move as one the width is that of the mean's own bootstrap.
+    items = np.random.default_rng(0).normal(size=(200, 1)) + np.array([[0.0, 1.0]])
+    apart = [
+        intervals.bootstrap(lambda rows, of=of: of[rows].mean(-1), 200)
+        for of in items.T
+    ]
+    whole = items.mean(axis=1)
+    expected = intervals.bootstrap(lambda rows: whole[rows].mean(-1), 200)
+    found = intervals.mean_together(apart)
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+    assert math.isnan(intervals.mean_together([]).mean)
+    assert not intervals.mean_together([*same, Interval(1.0, math.nan, math.nan)]).known

@@ -1,3 +1,4 @@
+import dataclasses
 import inspect
 
 import flax.linen as nn
@@ -30,6 +31,18 @@ def masked(cls, outputs, name="", /, deterministic=None, **fields):
 
     build = lambda dtype=jnp.float32: cls(**fields, dtype=dtype)
     return Case(cls, build, (VECTORS, MASK), pad, outputs, deterministic, name=name)
+
+
+OTHER = jax.random.normal(jax.random.key(5), (8, 3, DIM))
+OTHER_MASK = jnp.asarray(np.arange(3) < np.array([1, 3, 2, 3, 1, 2, 3, 3])[:, None])
+
+
+def two_texts(cls, outputs, **fields):
+    """A module of two texts, as `masked` is of one."""
+    one = masked(cls, outputs, **fields)
+    pad = lambda a, a_mask, b, b_mask: (*one.pad(a, a_mask), *one.pad(b, b_mask))
+    inputs = (VECTORS, MASK, OTHER, OTHER_MASK)
+    return dataclasses.replace(one, inputs=inputs, pad=pad, deterministic=False)
 
 
 def pad_vectors(vectors):
@@ -75,6 +88,16 @@ CASES = [
     ),
     masked(jaxemb.nn.LSTM, (LOW, HIGH, HIGH), hidden=3),
     masked(jaxemb.nn.BiLSTM, (LOW, HIGH, HIGH), hidden=3, unroll=2),
+    two_texts(jaxemb.nn.BiDAF, (HIGH, HIGH), hidden=3),
+    two_texts(jaxemb.nn.ESIM, (HIGH,), hidden=3),
+    Case(
+        jaxemb.nn.Trilinear,
+        lambda dtype=None: jaxemb.nn.Trilinear(),
+        (VECTORS, OTHER),
+        lambda x, y: (*pad_vectors(x), y),
+        (HIGH,),
+        ignores_padding=False,
+    ),
     masked(
         jaxemb.nn.LSTMClassifier,
         (HIGH,),

@@ -68,6 +68,15 @@ def test_the_average_equals_optax():
     np.testing.assert_allclose(optim.ema_params(state)["w"], average, rtol=1e-5)
 
 
+def test_all_averages_of_a_state():
+    params = {"w": jnp.ones(2)}
+    chain = optax.chain(optim.parameter_ema(0.5), optim.parameter_ema(0.9))
+    found = optim.all_ema_params(chain.init(params))
+    assert len(found) == 2
+    np.testing.assert_array_equal(found[0]["w"], params["w"])
+    assert optim.all_ema_params(optax.adam(0.1).init(params)) == []
+
+
 def test_mistakes_are_named():
     with pytest.raises(InputError, match="holds 0"):
         optim.ema_params(optax.sgd(0.1).init({"w": jnp.zeros(2)}))

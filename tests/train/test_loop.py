@@ -16,7 +16,7 @@ import numpy as np
 import optax
 import pytest
 
-from jaxemb import train
+from jaxemb import optim, train
 from jaxemb.errors import InputError
 from jaxemb.train import checkpoints
 from tests.train import small
@@ -367,3 +367,23 @@ def test_sigterm_saves_and_leaves_even_from_an_evaluation(tmp_path):
     finish(stopped, 40)
     finish(tmp_path / "unbroken", 40)
     assert_same_run(tmp_path / "unbroken", stopped)
+
+
+def test_the_average_of_the_parameters_is_kept_with_the_best(tmp_path):
+    tx = optax.chain(optax.adam(1e-2), optim.parameter_ema(0.9))
+    state = small.state()
+    state = dataclasses.replace(state, opt_state=tx.init(state.params))
+    step = train.make_step(small.loss_fn, tx)
+    step = train.data_parallel(step, train.make_mesh(jax.devices()[:1]))
+    kept = {}
+
+    def evaluate(state):
+        kept[int(state.step)] = jax.device_get(optim.ema_params(state.opt_state))
+        return {"dev/score": -abs(int(state.step) - 8)}
+
+    options = {"evaluate": evaluate, "evaluate_every": 4, "keep_best": "dev/score"}
+    train.fit(state, step, small.batches(), 12, tmp_path, progress=False, **options)
+    best = train.load_params(tmp_path / checkpoints.BEST)
+    jax.tree.map(np.testing.assert_array_equal, best["ema"], kept[8])
+    kernels = (best[part]["classify"]["kernel"] for part in ("ema", "params"))
+    assert not np.array_equal(*kernels)

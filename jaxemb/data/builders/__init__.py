@@ -22,27 +22,37 @@ from tensorflow_datasets.core.download import extractor
 
 from jaxemb.data import files, sources, tokenize, wheels
 from jaxemb.data.builders.corpus import corpus_sentences
+from jaxemb.data.builders.inference import Inference, InferenceConfig, sentence_pairs
+from jaxemb.data.builders.local import LocalBuilder, LocalConfig
+from jaxemb.data.builders.questions import Questions, questions
 from jaxemb.data.builders.sentences import Sentences, SentencesConfig
 from jaxemb.data.text import LabelledText
 from jaxemb.errors import InputError
 
 __all__ = [
+    "Inference",
+    "InferenceConfig",
+    "Questions",
     "Sentences",
     "SentencesConfig",
     "corpus_sentences",
     "labelled",
     "prepare",
     "prepare_tfds",
+    "questions",
     "read",
+    "sentence_pairs",
 ]
 
 Rows = Sequence[Mapping[str, Any]]
+
+_OWN: tuple[type[LocalBuilder], ...] = (Sentences, Inference, Questions)
 
 
 def read(name: str, split: str = "train") -> Rows:
     """The rows of one split, each a mapping of `text` (bytes), `label` and more.
 
-    A corpus that `Sentences` knows is prepared from the files that `sources.get`
+    A corpus that a builder of ours knows is prepared from the files that `sources.get`
     finds; one that only TFDS has, or any other name that TFDS knows, by TFDS, whose
     feature names may differ. Corpora without splits of their own are all "train".
 
@@ -65,17 +75,18 @@ def read(name: str, split: str = "train") -> Rows:
 
 def prepare(name: str) -> tfds.core.DatasetBuilder:
     """The builder of a data set, fetched and written as ArrayRecord if need be."""
-    config = Sentences.builder_configs.get(name)
-    if not isinstance(config, SentencesConfig):
+    own = next((b for b in _OWN if name in b.builder_configs), None)
+    if own is None:
         known = sources.DATA_SETS.get(name)
         return prepare_tfds((known and known.tfds) or name)
+    config = cast(LocalConfig, own.builder_configs[name])
     found = sources.get(config.data_set)
     if not found.parts:
         return prepare_tfds(found.data_set.tfds or name)
     # Files that differ are prepared apart, so that what is read is never stale.
     folder = _folder() / "jaxemb" / found.sha256[:16]
     return _prepared(
-        lambda: Sentences(
+        lambda: own(
             found=found, config=name, data_dir=folder, file_format="array_record"
         )
     )
@@ -93,7 +104,7 @@ def prepare_tfds(name: str) -> tfds.core.DatasetBuilder:
             )
         )
     except tfds.core.DatasetNotFoundError as error:
-        own = ", ".join(Sentences.builder_configs)
+        own = ", ".join(name for builder in _OWN for name in builder.builder_configs)
         raise InputError(
             f"no data set {name!r} to prepare: TFDS has none, and of our own there are "
             f"{own}"

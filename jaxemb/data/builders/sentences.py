@@ -1,13 +1,13 @@
 """Labelled sentences as a TFDS data set: one builder, a configuration a corpus."""
 
 import dataclasses
-import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import numpy as np
 import tensorflow_datasets as tfds
 
 from jaxemb.data import sources, text, trees
+from jaxemb.data.builders.local import LocalBuilder, LocalConfig
 from jaxemb.data.files import Location
 from jaxemb.data.text import RawText
 
@@ -16,17 +16,15 @@ _SHADES = ("very negative", "negative", "neutral", "positive", "very positive")
 
 
 @dataclasses.dataclass(eq=False)
-class SentencesConfig(tfds.core.BuilderConfig):
+class SentencesConfig(LocalConfig):
     """What one corpus needs beyond the builder.
 
     Attributes:
-      data_set: its name in `sources.DATA_SETS`.
       labels: the names of the classes, by id.
       read: from one of its files to its sentences, each as the examples made from it
         (one, or all labelled phrases).
     """
 
-    data_set: str = ""
     labels: tuple[str, ...] = _POLARITY
     read: Callable[[Location], Iterator[Iterable[RawText]]] = lambda path: iter(())
 
@@ -62,14 +60,14 @@ def _config(
     )
 
 
-class Sentences(tfds.core.GeneratorBasedBuilder):
+class Sentences(LocalBuilder):
     """Sentences with a label, in the order of their files.
 
     Features: `text` (as the file has it, encoding repaired), `label`, and `group`, the
     number of the sentence in its split, which the phrases of one sentence share.
     """
 
-    VERSION = tfds.core.Version("1.0.0")
+    SUPERVISED = ("text", "label")
     BUILDER_CONFIGS = [
         _config("rt-polarity"),
         _config("rt-polarity-8530", read=text.rt_polarity_lines),
@@ -89,46 +87,24 @@ class Sentences(tfds.core.GeneratorBasedBuilder):
         ),
     ]
 
-    def __init__(self, *, found: sources.Found | None = None, **kwargs):
-        """Builds from `found`, or from wherever `sources.get` finds the corpus."""
-        self._found = found
-        super().__init__(**kwargs)
-
-    def _info(self) -> tfds.core.DatasetInfo:
-        assert isinstance(self.builder_config, SentencesConfig)
-        data_set = sources.DATA_SETS[self.builder_config.data_set]
-        return tfds.core.DatasetInfo(
-            builder=self,
-            description=f"{data_set.title}. Licence: {data_set.licence}.",
-            homepage=data_set.homepage,
-            features=tfds.features.FeaturesDict(
-                {
-                    "text": tfds.features.Text(),
-                    "label": tfds.features.ClassLabel(names=self.builder_config.labels),
-                    "group": tfds.features.Scalar(np.int32),
-                }
-            ),
-            supervised_keys=("text", "label"),
-            disable_shuffling=True,
+    def _features(self) -> tfds.features.FeaturesDict:
+        return tfds.features.FeaturesDict(
+            {
+                "text": tfds.features.Text(),
+                "label": tfds.features.ClassLabel(names=self._config.labels),
+                "group": tfds.features.Scalar(np.int32),
+            }
         )
 
-    def _split_generators(self, dl_manager) -> Mapping[str, Iterator]:
-        del dl_manager
-        assert isinstance(self.builder_config, SentencesConfig)
-        found = self._found or sources.get(self.builder_config.data_set)
+    def _examples(self, found: sources.Found) -> Mapping[str, Iterator[dict]]:
         return {
             # "all" means every split to TFDS, so it cannot name one.
-            "train" if split == "all" else split: self._generate_examples(place)
+            "train" if split == "all" else split: self._rows(place)
             for split, place in found.parts.items()
             if split != "unsup"
         }
 
-    def _generate_examples(self, path: Location) -> Iterator:
-        assert isinstance(self.builder_config, SentencesConfig)
-        keys = itertools.count()
-        for group, rows in enumerate(self.builder_config.read(path)):
+    def _rows(self, path: Location) -> Iterator[dict]:
+        for group, rows in enumerate(self._config.read(path)):
             for row in rows:
-                yield (
-                    next(keys),
-                    {"text": row.text, "label": row.label, "group": group},
-                )
+                yield {"text": row.text, "label": row.label, "group": group}
