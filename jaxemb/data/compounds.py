@@ -56,7 +56,9 @@ def read_farahmand(path: files.Location) -> list[Compound]:
         if len(words) != 2 or not judged or not set(judged) <= {"0", "1", "x"}:
             problem = "expected two words, then judgements (0, 1 or x) after commas"
             raise InputError.at(str(path), number, problem)
-        compounds.append(Compound(*words, judged.count("0") / len(judged)))
+        modifier, head = words
+        score = judged.count("0") / len(judged)
+        compounds.append(Compound(modifier, head, score))
     if not compounds:
         raise InputError(f"{path}: expected compounds, found none")
     return compounds

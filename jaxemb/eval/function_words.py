@@ -56,5 +56,5 @@ def ranked(
     rows = np.flatnonzero(frequent)
     order = rows[np.argsort(-np.asarray(values, np.float64)[rows], kind="stable")]
     known = frozenset(function_words)
-    chosen = tuple(words[row] for row in order)
+    chosen = tuple(words[int(row)] for row in order)
     return Ranking(chosen, np.array([word.lower() in known for word in chosen], bool))
