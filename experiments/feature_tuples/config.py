@@ -5,13 +5,13 @@ from typing import Literal
 
 from experiments.common.cli import Experiment
 from experiments.common.names import at_hand, similarity_lists
+from experiments.common.updates import groups_of
 from jaxemb.data import sources
 from jaxemb.errors import InputError
 
 SLUG = "feature_tuples"
 TITLE = "Word embeddings as tuples of feature probabilities: words as fuzzy sets"
 
-GROUP = 16  # neighbouring words that share a matrix product
 MIXED = ("wikitext-2", "brown", "imdb")
 COMPOUNDS = ("compounds-reddy", "compounds-farahmand")
 
@@ -139,10 +139,7 @@ class Config(Experiment):
     """Of the bootstrap over test items."""
 
     def __post_init__(self):
-        if self.update is not None and (self.update < 1 or self.update % GROUP):
-            raise InputError(
-                f"--update {self.update}: expected a multiple of {GROUP} words"
-            )
+        groups_of(self.update)
         for name in ("dims", "tops"):
             if min(getattr(self, name), default=0) < 1:
                 raise InputError(f"--{name}: expected one number or more, from 1")
@@ -150,11 +147,6 @@ class Config(Experiment):
             if getattr(self, name) < 1:
                 flag = name.replace("_", "-")
                 raise InputError(f"--{flag} {getattr(self, name)}: expected 1 or more")
-
-    @property
-    def groups(self) -> int | None:
-        """Groups of an update, if it is set how many."""
-        return None if self.update is None else self.update // GROUP
 
     @property
     def data_sets(self) -> tuple[str, ...]:

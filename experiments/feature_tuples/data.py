@@ -12,10 +12,10 @@ import numpy as np
 
 from experiments.common.datasets import described, planted
 from experiments.common.tables import read
+from experiments.common.updates import GROUP, groups_of
 from experiments.feature_tuples.config import (
     ASYMMETRIC,
     COMPOUNDS,
-    GROUP,
     HYPONYMS,
     MIXED,
     Config,
@@ -177,7 +177,7 @@ def _trained(
             dim=dim,
             epochs=config.epochs,
             sample=config.sample,
-            layout=static.Layout(groups=config.groups, group=GROUP),
+            layout=static.Layout(groups=groups_of(config.update), group=GROUP),
             seed=seed,
         )
         objective = _OBJECTIVES[config.objective](
