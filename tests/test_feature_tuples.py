@@ -166,7 +166,7 @@ def test_every_reading_of_the_measures_is_a_system():
     config = config_of("sgns")
     systems = model.similarity_systems(config)
     assert [s.name for s in systems[:3]] == ["cosine", "KL", "CE"]
-    assert len({s.name for s in systems}) == len(systems) == 1 + 12 + 3 * 4
+    assert len({s.name for s in systems}) == len(systems) == 1 + 12 + (3 + 1) * 4
     assert {s.measure for s in systems[1:13]} == {
         model.Measure(kind, bernoulli, direction)
         for kind in ("kl", "cross-entropy")

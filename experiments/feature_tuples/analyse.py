@@ -21,6 +21,7 @@ from jaxemb.spaces.fuzzy import Measure
 from jaxemb.train import results
 
 _NEIGHBOURS = 6
+_ANSWERED = ("3CosAdd", "sets", "sets, Bernoulli")
 _HUB_MEASURES = {
     "cosine": None,
     "CE": fuzzy.PRINTED,
@@ -207,13 +208,13 @@ def draw(
                 )
                 for m in measured
             }
-            for name in ("cosine", "KL", "CE", "CE, Bernoulli")
+            for name in ("cosine", "KL", "CE", "KL, Bernoulli", "CE, Bernoulli")
         }
         figures.save(
             shown.dimension_sweep(sweep, f"{first}, Spearman"),
             folder / "dimension-sweep.svg",
             f"{first}: cosine of raw vectors, and sets by the printed and the proper "
-            "measures.",
+            "measures; bands are 95 % intervals over seeds.",
         )
     chosen = main_space(config, measured)
     name = chosen.space.name
@@ -224,6 +225,7 @@ def draw(
         "everybody's neighbours.",
     )
     rankings = {how: many[0] for how, many in chosen.rankings.items()}
+    rankings = dict(list(rankings.items())[: len(figures.PALETTE)])
     figures.save(
         shown.function_word_curves(rankings),
         folder / "function-words.svg",
@@ -231,8 +233,8 @@ def draw(
         "ranked by.",
     )
     for m in measured:
-        if m.analogies:
-            by_system = {how: many[0].at(1) for how, many in m.analogies.items()}
+        if m.analogies and m.analogies["sets"][0].at(1).whole.scored:
+            by_system = {how: m.analogies[how][0].at(1) for how in _ANSWERED}
             figures.save(
                 shown.section_accuracies(by_system),
                 folder / f"analogies-{m.space.name}.svg",

@@ -290,7 +290,13 @@ def _claims(
 def _similarity_claims(config: Config, measured: Measured) -> list[results.Claim]:
     first, by_system = next(iter(measured.similarity.items()))
     claims = []
-    for better, worse in (("KL", "cosine"), ("CE", "cosine"), ("CE", "KL")):
+    for better, worse in (
+        ("KL", "cosine"),
+        ("CE", "cosine"),
+        ("CE", "KL"),
+        ("KL, Bernoulli", "cosine"),
+        ("CE, Bernoulli", "cosine"),
+    ):
         terms = [(1.0, by_system[better]), (-1.0, by_system[worse])]
         gap = compare.correlations(config, terms)
         text = f"{better} beats {worse} on {first} ({measured.space.name})"
@@ -304,34 +310,39 @@ def _fading_claims(config: Config, measured: Sequence[Measured]) -> list[results
         return []
     low, high = measured[0], measured[-1]
     first = next(iter(low.similarity))
-    terms = [
-        (sign, m.similarity[first][name])
-        for m, name, sign in (
-            (low, "CE", 1.0),
-            (low, "cosine", -1.0),
-            (high, "CE", -1.0),
-            (high, "cosine", 1.0),
+    claims = []
+    for name in ("CE", "KL, Bernoulli"):
+        terms = [
+            (sign, m.similarity[first][system])
+            for m, system, sign in (
+                (low, name, 1.0),
+                (low, "cosine", -1.0),
+                (high, name, -1.0),
+                (high, "cosine", 1.0),
+            )
+        ]
+        gap = compare.correlations(config, terms)
+        text = (
+            f"what {name} gains over cosine on {first} is more at {low.space.name} "
+            f"than at {high.space.name}"
         )
-    ]
-    gap = compare.correlations(config, terms)
-    text = (
-        f"what CE gains over cosine on {first} is more at {low.space.name} than at "
-        f"{high.space.name}"
-    )
-    return [gap.claim(text)]
+        claims.append(gap.claim(text))
+    return claims
 
 
 def _analogy_claims(config: Config, measured: Measured) -> list[results.Claim]:
-    found = measured.analogies.get("sets")
-    if not found or not found[0].at(1).whole.scored:
+    found = measured.analogies
+    if not found or not found["sets"][0].at(1).whole.scored:
         return []
-    ours, theirs = (
-        [one.items() for one in measured.analogies[name]]
-        for name in ("sets", "3CosAdd")
-    )
-    gap = compare.means(config, ours, theirs, "questions")
-    text = f"sets answer more analogies than 3CosAdd ({measured.space.name})"
-    return [gap.claim(text, " points")]
+    claims = []
+    for name in ("sets", "sets, Bernoulli"):
+        ours, theirs = (
+            [one.items() for one in found[system]] for system in (name, "3CosAdd")
+        )
+        gap = compare.means(config, ours, theirs, "questions")
+        text = f"{name}: more analogies than by 3CosAdd ({measured.space.name})"
+        claims.append(gap.claim(text, " points"))
+    return claims
 
 
 def _function_word_claims(config: Config, measured: Measured) -> list[results.Claim]:
@@ -354,13 +365,17 @@ def _function_word_claims(config: Config, measured: Measured) -> list[results.Cl
 def _compound_claims(config: Config, measured: Measured) -> list[results.Claim]:
     claims = []
     for (name, protocol), by_system in measured.compounds.items():
-        for which in ("spearman", "pearson"):
-            terms = [(1.0, by_system["CE"]), (-1.0, by_system["cosine"])]
+        for better, which in (
+            ("CE", "spearman"),
+            ("CE", "pearson"),
+            ("KL, Bernoulli", "spearman"),
+        ):
+            terms = [(1.0, by_system[better]), (-1.0, by_system["cosine"])]
             gap = compare.correlations(config, terms, which)
             if not gap.items.known:  # too few compounds, or all rated alike
                 continue
             text = (
-                f"sets beat vectors on compounds of {name}, {protocol}, "
+                f"{better} beats cosine on compounds of {name}, {protocol}, "
                 f"{which.title()} ({measured.space.name})"
             )
             claims.append(gap.claim(text))

@@ -17,9 +17,10 @@ from jaxemb.eval.function_words import Ranking
 from jaxemb.eval.lookup import Case
 from jaxemb.eval.pair_scores import PairScores
 from jaxemb.eval.ranked_analogy import RankedAnalogies
-from jaxemb.spaces import fuzzy
+from jaxemb.spaces import fuzzy, normalize
 from jaxemb.spaces.fuzzy import FuzzyEmbedding, Measure
 
+UNIT = "unit rows"
 PROTOCOLS: tuple[compounds_eval.Protocol, ...] = ("constituents", "joined")
 
 
@@ -29,6 +30,8 @@ class System(NamedTuple):
     name: str
     measure: Measure | None = None
     normaliser: Normaliser = "softmax"
+    unit: bool = False
+    """Rows have length 1 before all else, as word2vec's own tools read vectors."""
 
 
 def similarity_systems(config: Config) -> list[System]:
@@ -43,9 +46,12 @@ def similarity_systems(config: Config) -> list[System]:
             for kind, short in (("kl", "KL"), ("cross-entropy", "CE")):
                 measure = Measure(kind, bernoulli, direction)
                 made.append(System(f"{short}{form}{how}", measure, config.normaliser))
+    plain = made[1:5]
     for other in config.variants:
-        for system in made[1:5]:
-            made.append(System(f"{other}: {system.name}", system.measure, other))
+        for name, measure, *_ in plain:
+            made.append(System(f"{other}: {name}", measure, other))
+    for name, measure, *_ in plain:
+        made.append(System(f"{UNIT}: {name}", measure, config.normaliser, unit=True))
     return made
 
 
@@ -58,6 +64,7 @@ def analogy_systems(config: Config) -> list[System]:
         ("sets, reversed", Measure("kl", False, "backward")),
     ):
         made.append(System(name, measure, config.normaliser))
+    made.append(System(f"{UNIT}: sets", Measure("kl"), config.normaliser, unit=True))
     if "max" in config.variants:
         made.append(System("max: sets", Measure("kl"), "max"))
         made.append(System("max: sets, Bernoulli", Measure("kl", True), "max"))
@@ -87,13 +94,15 @@ class Views:
 
     def __init__(self, table: WordVectors):
         self.table = table
-        self._made: dict[str, FuzzyEmbedding] = {}
+        self._made: dict[tuple[str, bool], FuzzyEmbedding] = {}
 
-    def embedding(self, normaliser: Normaliser) -> FuzzyEmbedding:
-        if normaliser not in self._made:
-            made = FuzzyEmbedding.from_vectors(self.table.matrix, normaliser)
-            self._made[normaliser] = made
-        return self._made[normaliser]
+    def embedding(self, normaliser: Normaliser, unit: bool = False) -> FuzzyEmbedding:
+        key = normaliser, unit
+        if key not in self._made:
+            matrix = self.table.matrix
+            rows = normalize.unit(matrix) if unit else matrix
+            self._made[key] = FuzzyEmbedding.from_vectors(rows, normaliser)
+        return self._made[key]
 
 
 def measure_space(config: Config, space: Space, tests: Tests) -> Measured:
@@ -120,7 +129,7 @@ def pair_similarity(
         matrix = views.table.matrix
         values = pair_scores.cosines(matrix[first], matrix[second])
     else:
-        log_p = views.embedding(system.normaliser).log_p
+        log_p = views.embedding(system.normaliser, system.unit).log_p
         sets = np.exp(log_p[first]), np.exp(log_p[second])
         values = np.asarray(system.measure.similarity(*sets))
     human = np.array([pair.score for pair in pairs], np.float64)
@@ -156,8 +165,12 @@ def _add_compounds(
             by_system = measured.compounds.setdefault((name, protocol), {})
             scores = compounds_eval.by_cosine(views.table, rated, protocol, **how)
             by_system.setdefault("cosine", []).append(scores)
-            for short, bernoulli in (("CE", False), ("CE, Bernoulli", True)):
-                measure = Measure("cross-entropy", bernoulli, directions[protocol])
+            for short, kind, bernoulli in (
+                ("KL", "kl", False),
+                ("CE", "cross-entropy", False),
+                ("KL, Bernoulli", "kl", True),
+            ):
+                measure = Measure(kind, bernoulli, directions[protocol])
                 embedding = views.embedding(config.normaliser)
                 scores = compounds_eval.by_sets(
                     views.table, embedding, rated, protocol, measure, **how
@@ -179,6 +192,8 @@ def _add_rankings(
     }
     for other in config.variants:
         values[f"entropy, {other}"] = fuzzy.entropy(views.embedding(other).p)
+    unit = views.embedding(config.normaliser, unit=True)
+    values[f"entropy, {UNIT}"] = fuzzy.entropy(unit.p)
     for name, one in values.items():
         ranking = function_words.ranked(
             words, np.asarray(one), known, counts=counts, least=least
@@ -207,7 +222,7 @@ def _add_analogies(
             asked = ranked_analogy.three_cos_add(views.table)
         else:
             asked = ranked_analogy.fuzzy_analogy(
-                views.embedding(system.normaliser), system.measure
+                views.embedding(system.normaliser, system.unit), system.measure
             )
         found = ranked_analogy.ranked_analogies(
             views.table, tests.analogies, asked, **how

@@ -254,8 +254,8 @@ def dimension_sweep(
             [one.low for one in found] if bands else None,
             [one.high for one in found] if bands else None,
         )
-    title = f"{metric} by dimension, with 95 % intervals over seeds"
-    return figures.curves(lines, title, x_label="dimensions", log_x=True)
+    title = f"{metric} by dimension"
+    return figures.curves(lines, title, x_label="dimensions")
 
 
 def hub_histogram(hubs: Mapping[str, Hubs]) -> Figure:
@@ -286,9 +286,11 @@ def function_word_curves(rankings: Mapping[str, Ranking], most: int = 100) -> Fi
 
 
 def section_accuracies(systems: Mapping[str, Accuracies]) -> Figure:
-    """Accuracy in per cent of every system on every section of analogies."""
-    names = [group.name for group in next(iter(systems.values())).groups]
-    values = np.array(
-        [[100 * group.accuracy for group in one.groups] for one in systems.values()]
-    )
-    return figures.heat_map(values.T, names, list(systems), "analogies, accuracy (%)")
+    """Accuracy in per cent of every system on every section that has a score."""
+    scored = {
+        name: {group.name: 100 * group.accuracy for group in one.groups if group.scored}
+        for name, one in systems.items()
+    }
+    names = list(next(iter(scored.values())))
+    values = np.array([[one[name] for one in scored.values()] for name in names])
+    return figures.heat_map(values, names, list(systems), "analogies, accuracy (%)")

@@ -8,6 +8,7 @@ from jaxemb.analysis import fuzzy as shown
 from jaxemb.analysis.fuzzy import Expression, FuzzySpace
 from jaxemb.data.vectors import WordVectors
 from jaxemb.errors import InputError
+from jaxemb.eval.analogy import Accuracies, Section
 from jaxemb.eval.intervals import Interval
 from jaxemb.spaces import fuzzy
 from jaxemb.spaces.fuzzy import Measure
@@ -115,3 +116,12 @@ def test_figures(space):
         drawn, ("function words", "2 neighbours", "Spearman"), strict=True
     ):
         assert text in figures.to_svg(figure)
+
+
+def test_sections_without_a_score_are_not_drawn():
+    scores = [Section("known", 0.5, 0.2, 0.8, 2, 4, 4, 4)]
+    scores.append(Section("absent", np.nan, np.nan, np.nan, 0, 0, 0, 9))
+    found = Accuracies(scores[0], tuple(scores), None, None)
+    drawn = figures.to_svg(shown.section_accuracies({"cosine": found}))
+    assert "known" in drawn and "50.0" in drawn
+    assert "absent" not in drawn
