@@ -5,12 +5,10 @@ from typing import Literal
 
 from experiments.common.cli import Experiment
 from experiments.common.names import similarity_lists
-from jaxemb.errors import InputError
+from experiments.common.updates import groups_of
 
 SLUG = "static_embeddings"
 TITLE = "Word vectors trained here and by gensim: quality and speed side by side"
-
-GROUP = 16  # neighbouring words that share a matrix product
 
 System = Literal[
     "skipgram", "cbow", "fasttext", "glove", "gensim-skipgram", "gensim-cbow"
@@ -56,15 +54,7 @@ class Config(Experiment):
     of skip-gram and CBOW its own."""
 
     def __post_init__(self):
-        if self.update is not None and (self.update < 1 or self.update % GROUP):
-            raise InputError(
-                f"--update {self.update}: expected a multiple of {GROUP} words"
-            )
-
-    @property
-    def groups(self) -> int | None:
-        """Groups of an update, if it is set how many."""
-        return None if self.update is None else self.update // GROUP
+        groups_of(self.update)
 
     @property
     def data_sets(self) -> tuple[str, ...]:

@@ -4,7 +4,8 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from experiments.static_embeddings.config import GROUP, Config
+from experiments.common.updates import GROUP, groups_of
+from experiments.static_embeddings.config import Config
 from experiments.static_embeddings.data import Text
 from jaxemb import static, terminal
 from jaxemb.data import cooccurrence
@@ -43,7 +44,7 @@ def train(config: Config, system: str, text: Text, seed: int, folder: Path) -> T
             dim=config.dim,
             epochs=config.epochs,
             sample=config.sample,
-            layout=static.Layout(groups=config.groups, group=GROUP),
+            layout=static.Layout(groups=groups_of(config.update), group=GROUP),
             seed=seed,
         )
         objective = _objective(config, system)

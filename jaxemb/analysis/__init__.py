@@ -3,7 +3,7 @@
 from etils import epy
 
 with epy.lazy_api_imports(globals()):  # a table needs no matplotlib
-    from jaxemb.analysis import checkpoint, delta, figures, report, vocabulary
+    from jaxemb.analysis import checkpoint, delta, figures, fuzzy, report, vocabulary
     from jaxemb.analysis.checkpoint import embedding_table, parameters
     from jaxemb.analysis.delta import (
         moved_fraction,
@@ -19,6 +19,7 @@ __all__ = [
     "delta",
     "embedding_table",
     "figures",
+    "fuzzy",
     "moved_fraction",
     "nearest",
     "neighbour_shift",

@@ -5,7 +5,9 @@ TFDS builders are in `jaxemb.data.builders`, which has to be imported by name.
 
 from jaxemb.data import tokenize
 from jaxemb.data.analogies import Analogy, read_analogies
+from jaxemb.data.compounds import Compound, read_farahmand, read_reddy
 from jaxemb.data.features import WordFeatures, read_features
+from jaxemb.data.lexicons import english_function_words
 from jaxemb.data.nli import SentencePair, SentencePairs, read_nli
 from jaxemb.data.pairs import WordPair, read_pairs
 from jaxemb.data.semeval2012 import Relation, read_semeval2012
@@ -40,6 +42,7 @@ __all__ = [
     "UNK",
     "UNK_ID",
     "Analogy",
+    "Compound",
     "DataSet",
     "FetchError",
     "Found",
@@ -55,17 +58,20 @@ __all__ = [
     "WordFeatures",
     "WordPair",
     "WordVectors",
+    "english_function_words",
     "get",
     "locate",
     "missing",
     "phrases",
     "planted_sentiment",
     "read_analogies",
+    "read_farahmand",
     "read_features",
     "read_kim",
     "read_movie_reviews",
     "read_nli",
     "read_pairs",
+    "read_reddy",
     "read_rt_polarity",
     "read_semeval2012",
     "read_squad",

@@ -714,6 +714,38 @@ _ALL = [
         size=5_952_411,
         rows=3_218,
     ),
+    DataSet(
+        "compounds-reddy",
+        "90 noun compounds, how compositional from 0 to 5 (Reddy et al. 2011)",
+        _UNSTATED,
+        "https://github.com/vered1986/panic (its folder compositionality)",
+        {
+            "scores": Part(
+                (
+                    "noun_compounds/compositionality/data/reddy2011.csv",
+                    "reddy2011.csv",
+                )
+            )
+        },
+        size=3_560,
+        rows=90,
+    ),
+    DataSet(
+        "compounds-farahmand",
+        "1,042 noun compounds judged compositional or not (Farahmand et al. 2015)",
+        "CC BY-SA 3.0",
+        "https://github.com/meghdadFar/en_ncs_noncompositional_conventionalized",
+        {
+            "judgements": Part(
+                (
+                    "noun_compounds_farahmand/instances_judgments/nonComp-judgments.csv",
+                    "nonComp-judgments.csv",
+                )
+            )
+        },
+        size=22_915,
+        rows=1_042,
+    ),
 ]
 
 DATA_SETS: Mapping[str, DataSet] = types.MappingProxyType({d.name: d for d in _ALL})

@@ -51,13 +51,26 @@ class Section:
 
 
 @dataclasses.dataclass(frozen=True)
-class Analogies:
-    """The scores of one table on one set of questions."""
+class Accuracies:
+    """Scores by section and in all."""
 
     whole: Section
     sections: tuple[Section, ...]
     semantic: Section | None  # None where sections do not tell the two apart
     syntactic: Section | None
+
+    @property
+    def groups(self) -> tuple[Section, ...]:
+        """Every section, if there are several, then the totals that there are."""
+        totals = [self.semantic, self.syntactic, self.whole]
+        sections = self.sections if len(self.sections) > 1 else ()
+        return (*sections, *(total for total in totals if total is not None))
+
+
+@dataclasses.dataclass(frozen=True)
+class Analogies(Accuracies):
+    """The scores of one table on one set of questions."""
+
     method: str
     epsilon: float | None  # of 3CosMul
     normalised: bool
@@ -70,13 +83,6 @@ class Analogies:
     items: Float[np.ndarray, " questions"] = dataclasses.field(
         compare=False, repr=False
     )  # whatever the policy: 1 for a right answer, 0 for a wrong one, nan for no score
-
-    @property
-    def groups(self) -> tuple[Section, ...]:
-        """Every section, if there are several, then the totals that there are."""
-        totals = [self.semantic, self.syntactic, self.whole]
-        sections = self.sections if len(self.sections) > 1 else ()
-        return (*sections, *(total for total in totals if total is not None))
 
     def as_dict(self) -> dict[str, Any]:
         """The fields but for `items`, those of `whole` beside the others."""
@@ -116,7 +122,7 @@ class Answers:
     zero_rows: int
 
 
-class _Asked(NamedTuple):
+class Asked(NamedTuple):
     """Questions as a table knows them."""
 
     found: lookup.Lookup
@@ -156,7 +162,7 @@ def answer(
     if not 0 < epsilon < math.inf:
         raise InputError(f"epsilon is {epsilon}; expected a number above 0")
     table = lookup.first_rows(vectors, first_rows)
-    found, words, covered = _ask(table, questions, case)
+    found, words, covered = ask(table, questions, case)
     rows = found.rows[words]  # questions 4
     answers = np.full(len(questions), -1, np.int64)
     tied = np.zeros(len(questions), bool)
@@ -243,9 +249,9 @@ def analogies(
     if oov == "wrong" and np.any(answered):  # else the policy alone decides the score
         scored = np.ones(len(questions), bool)
     for other in others if oov == "common" else ():
-        scored = scored & _ask(lookup.first_rows(other, first_rows), questions, case)[2]
+        scored = scored & ask(lookup.first_rows(other, first_rows), questions, case)[2]
     return Analogies(
-        **_sections(sections, found, scored, level),
+        **vars(by_section(sections, found.correct, found.covered, scored, level)),
         method=method,
         epsilon=epsilon if method == "3cosmul" else None,
         normalised=normalise or method == "3cosmul",
@@ -259,7 +265,7 @@ def analogies(
     )
 
 
-def cumulative(scores: Analogies) -> list[dict[str, float | str]]:
+def cumulative(scores: Accuracies) -> list[dict[str, float | str]]:
     """Running accuracies after each section, as word2vec's `compute-accuracy` prints.
 
     Of all sections so far, of the semantic and of the syntactic ones; nan as long as
@@ -278,41 +284,50 @@ def cumulative(scores: Analogies) -> list[dict[str, float | str]]:
     return rows
 
 
-def _sections(
+def by_section(
     sections: Mapping[str, Sequence[Analogy]],
-    found: Answers,
+    correct: Bool[np.ndarray, " questions"],
+    covered: Bool[np.ndarray, " questions"],
     scored: Bool[np.ndarray, " questions"],
-    level: float,
-) -> dict[str, Any]:
+    level: float = 0.95,
+) -> Accuracies:
+    """Adds answers up, by section and in all, with Wilson's intervals.
+
+    Args:
+      sections: questions by name of section.
+      correct: whether each is answered rightly, in the order of the sections.
+      covered: whether the table has its four words.
+      scored: which questions the accuracy is over.
+      level: of the intervals.
+    """
     names = list(sections)
     of = np.repeat(np.arange(len(names)), [len(rows) for rows in sections.values()])
     syntactic = np.array([name.startswith(SYNTACTIC) for name in names], bool)
 
     def score(name: str, chosen: Bool[np.ndarray, " questions"]) -> Section:
-        hits = found.correct[chosen & scored]
-        correct = int(np.sum(hits))
-        interval = intervals.wilson(correct, len(hits), level)
-        covered = int(np.sum(found.covered[chosen]))
-        counts = correct, len(hits), covered, int(np.sum(chosen))
+        hits = correct[chosen & scored]
+        right = int(np.sum(hits))
+        interval = intervals.wilson(right, len(hits), level)
+        counts = right, len(hits), int(np.sum(covered[chosen])), int(np.sum(chosen))
         return Section(name, interval.mean, interval.low, interval.high, *counts)
 
     both = bool(np.any(syntactic) and not np.all(syntactic))
-    return {
-        "whole": score("total", np.ones(len(of), bool)),
-        "sections": tuple(score(name, of == i) for i, name in enumerate(names)),
-        "semantic": score("semantic", ~syntactic[of]) if both else None,
-        "syntactic": score("syntactic", syntactic[of]) if both else None,
-    }
+    return Accuracies(
+        whole=score("total", np.ones(len(of), bool)),
+        sections=tuple(score(name, of == i) for i, name in enumerate(names)),
+        semantic=score("semantic", ~syntactic[of]) if both else None,
+        syntactic=score("syntactic", syntactic[of]) if both else None,
+    )
 
 
-def _ask(table: WordVectors, questions: Sequence[Analogy], case: Case) -> _Asked:
+def ask(table: WordVectors, questions: Sequence[Analogy], case: Case) -> Asked:
     """Looks questions up; a row too short for float32 to measure has no direction."""
     found = lookup.look_up(table, (w for q in questions for w in q), case)
     places = found.places
     words = np.array([[places[w] for w in q] for q in questions], int).reshape(-1, 4)
     usable = found.usable
     usable[usable] = table.norms[found.rows[usable]] > 0
-    return _Asked(found, words, np.all(usable[words], axis=1))
+    return Asked(found, words, np.all(usable[words], axis=1))
 
 
 def _name(word: str, case: Case) -> str:

@@ -1,5 +1,8 @@
 """Fuzzy feature sets: their algebra, and sums written out."""
 
+import dataclasses
+import math
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -108,11 +111,7 @@ def test_inclusion_is_the_order_of_vectors(vectors):
 
 
 def test_entropy_is_bounded_under_the_printed_formula(vectors):
-    def bound(count, features):
-        share = 1 / count
-        binary = -share * np.log(share) - (1 - share) * np.log1p(-share)
-        return features * binary
-
+    bound = fuzzy.entropy_bound
     mean = fuzzy.entropy(FuzzyEmbedding.from_vectors(vectors).p).mean()
     assert mean < bound(30, 6)
     even = fuzzy.entropy(FuzzyEmbedding.from_vectors(np.zeros((30, 6))).p)
@@ -132,3 +131,90 @@ def test_vectors_that_are_no_numbers_are_refused(vectors):
     vectors[3, 2] = np.nan
     with pytest.raises(InputError, match="not finite"):
         FuzzyEmbedding.from_vectors(vectors)
+
+
+def test_the_printed_disjoint_union_is_always_one(sets):
+    np.testing.assert_array_equal(fuzzy.disjoint_union(*sets, printed=True), 1)
+    assert np.any(fuzzy.disjoint_union(*sets) < 1)
+
+
+def test_the_printed_denominator_has_two_exponentials(vectors):
+    p = FuzzyEmbedding.from_vectors(vectors, "exp-exp").p
+    expected = np.exp(vectors) / np.exp(np.exp(vectors)).sum(axis=0, keepdims=True)
+    np.testing.assert_allclose(p, expected)
+    assert np.all(p.sum(axis=0) < 1)  # no distribution: a slip
+    with pytest.raises(InputError, match="second exponential is too large"):
+        FuzzyEmbedding.from_vectors(vectors + 800, "exp-exp")
+
+
+def test_the_entropy_bound_is_its_formula():
+    for words, dim in ((30, 6), (71_291, 200)):
+        p = 1 / words
+        expected = dim * stats.entropy([p, 1 - p])
+        assert fuzzy.entropy_bound(words, dim) == pytest.approx(expected)
+    assert fuzzy.entropy_bound(71_291, 200) == pytest.approx(0.034, abs=5e-4)
+    assert fuzzy.entropy_bound(3_000_000, 300) == pytest.approx(0.0016, abs=5e-5)
+
+
+def by_loops(measure, a, b):
+    """The measure written out, feature by feature."""
+    if measure.direction == "backward":
+        a, b = b, a
+    total = 0.0
+    for p, q in zip(a, b, strict=True):
+        present = p * math.log(p / q)
+        absent = (1 - p) * math.log((1 - p) / (1 - q))
+        total += present + (absent if measure.bernoulli else 0)
+        if measure.kind == "cross-entropy":
+            total -= p * math.log(p) + (1 - p) * math.log(1 - p)
+    if measure.direction == "mean":
+        other = dataclasses.replace(measure, direction="forward")
+        return (-total + by_loops(other, b, a)) / 2
+    return -total
+
+
+MEASURES = [
+    fuzzy.Measure(kind, bernoulli, direction)
+    for kind in ("kl", "cross-entropy")
+    for bernoulli in (False, True)
+    for direction in ("forward", "backward", "mean")
+]
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=str)
+def test_measures_are_their_sums_and_order_as_their_products_do(measure, vectors, sets):
+    a, b = sets
+    found = measure.similarity(a, b)
+    for i in range(len(a)):
+        assert found[i] == pytest.approx(by_loops(measure, a[i], b[i]))
+    embedding = FuzzyEmbedding.from_vectors(vectors)
+    made = measure.products(a, embedding)
+    scores = made.queries @ made.rows.T
+    for i in range(len(a)):
+        expected = [by_loops(measure, a[i], word) for word in embedding.p]
+        gap = scores[i] - expected
+        np.testing.assert_allclose(gap, gap[0], atol=1e-9)
+
+
+def test_measures_meet_zeros_and_ones(vectors):
+    embedding = FuzzyEmbedding.from_vectors(vectors, "max")
+    empty_and_full = np.stack([np.zeros(6), np.ones(6)])
+    for measure in MEASURES:
+        made = measure.products(empty_and_full, embedding)
+        scores = made.queries @ made.rows.T
+        expected = np.array(
+            [
+                measure.similarity(np.tile(y, (30, 1)), embedding.p)
+                for y in empty_and_full
+            ]
+        )
+        gap = scores - expected
+        np.testing.assert_allclose(gap, np.tile(gap[:, :1], (1, 30)), atol=1e-8)
+
+
+def test_an_analogy_is_a_clipped_sum_less_the_first(vectors):
+    p = FuzzyEmbedding.from_vectors(vectors, "max").p
+    for a, b, x in ((0, 1, 2), (5, 9, 7)):
+        expected = [max(0.0, min(1.0, p[b, i] + p[x, i]) - p[a, i]) for i in range(6)]
+        np.testing.assert_allclose(fuzzy.analogous(p[a], p[b], p[x]), expected)
+    np.testing.assert_array_equal(fuzzy.analogous(p[3], p[3], np.zeros(6)), 0)
