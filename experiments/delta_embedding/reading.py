@@ -34,7 +34,10 @@ def load(config: Config) -> Task:
         "questions_whose_paragraph_is_in_test": len(answerable) - len(train),
         "articles": "of all paragraphs trained on, others are in test",
     }
-    data = described(found, len(train)), described(other, len(test), name="xquad-en")
+    data = (
+        described(found, len(train)),
+        described(other, len(test), name="xquad-en", kind="subset"),
+    )
     return _task(config, train, test, data, notes)
 
 

@@ -13,7 +13,7 @@ from jaxemb.eval import classification
 from jaxemb.eval import squad as squad_eval
 
 _BATCH = 200
-_LONG_BATCH = 60  # of paragraphs, whose states are the most of the memory
+_LONG_BATCH = 64  # of paragraphs, whose states are the most of the memory
 
 Score = Callable[[Any, batching.Columns], dict[str, float]]
 
