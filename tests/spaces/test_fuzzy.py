@@ -5,6 +5,9 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hypothesis_numpy
 from scipy import stats
 
 from jaxemb.errors import InputError
@@ -154,6 +157,18 @@ def test_the_entropy_bound_is_its_formula():
         assert fuzzy.entropy_bound(words, dim) == pytest.approx(expected)
     assert fuzzy.entropy_bound(71_291, 200) == pytest.approx(0.034, abs=5e-4)
     assert fuzzy.entropy_bound(3_000_000, 300) == pytest.approx(0.0016, abs=5e-5)
+
+
+@given(
+    hypothesis_numpy.arrays(
+        np.float64,
+        st.tuples(st.integers(2, 12), st.integers(1, 5)),
+        elements=st.floats(-30, 30),
+    )
+)
+def test_no_table_has_more_entropy_than_the_bound(rows):
+    mean = np.mean(fuzzy.entropy(FuzzyEmbedding.from_vectors(rows).p))
+    assert mean <= fuzzy.entropy_bound(*rows.shape) * (1 + 1e-12)
 
 
 def by_loops(measure, a, b):
