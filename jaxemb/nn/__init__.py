@@ -3,12 +3,21 @@
 from jaxemb.nn.conv import KimCNN
 from jaxemb.nn.dropout import Dropout
 from jaxemb.nn.embed import DeltaEmbedding, effective_table, table_init
+from jaxemb.nn.heads import BatchNormClassifier, feature_statistics
 from jaxemb.nn.highway import Highway
-from jaxemb.nn.recurrent import LSTM, BiLSTM, LSTMClassifier, LSTMState
+from jaxemb.nn.recurrent import (
+    LSTM,
+    BiLSTM,
+    BiLSTMPoolClassifier,
+    LSTMClassifier,
+    LSTMState,
+)
 
 __all__ = [
     "LSTM",
+    "BatchNormClassifier",
     "BiLSTM",
+    "BiLSTMPoolClassifier",
     "DeltaEmbedding",
     "Dropout",
     "Highway",
@@ -16,5 +25,6 @@ __all__ = [
     "LSTMClassifier",
     "LSTMState",
     "effective_table",
+    "feature_statistics",
     "table_init",
 ]

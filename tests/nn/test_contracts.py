@@ -75,6 +75,22 @@ CASES = [
     ),
     masked(jaxemb.nn.LSTM, (LOW, HIGH, HIGH), hidden=3),
     masked(jaxemb.nn.BiLSTM, (LOW, HIGH, HIGH), hidden=3, unroll=2),
+    Case(
+        jaxemb.nn.BatchNormClassifier,
+        lambda dtype=jnp.float32: jaxemb.nn.BatchNormClassifier(3, dtype=dtype),
+        (VECTORS[:, 0],),
+        lambda features: (features,),
+        (HIGH,),
+        deterministic=True,
+    ),
+    masked(
+        jaxemb.nn.BiLSTMPoolClassifier,
+        (HIGH,),
+        deterministic=False,
+        classes=3,
+        hidden=3,
+        features=5,
+    ),
     masked(
         jaxemb.nn.LSTMClassifier,
         (HIGH,),
