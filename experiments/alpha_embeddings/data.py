@@ -123,12 +123,16 @@ def _trained(config: Config) -> Source:
     folder = Path(config.tables_folder)
     words, data = _text(config, folder / "text")
     counts = _counted(config, words, folder / f"window-{settings.window}")
+    # Entries of an update: fewer where there are few in all.
+    block = 1024 if len(counts) > 100_000 else 64
 
     def get(name: str, seed: int) -> Model:
         glove = static.GloVe(
             dim=int(name.removesuffix("d")),
             epochs=settings.epochs,
             learning_rate=settings.learning_rate,
+            chunk=min(1 << 16, -(-len(counts) // block) * block),
+            block=block,
             seed=seed,
         )
         place = folder / name / f"seed-{seed}"
@@ -142,6 +146,7 @@ def _trained(config: Config) -> Source:
                 glove,
                 place,
                 mode=config.run.parallel,
+                save_every=max(200, steps // glove.epochs),
                 name=f"GloVe {name}, seed {seed}",
                 tensorboard=config.run.tensorboard,
                 progress=config.run.progress and not finished,

@@ -15,11 +15,14 @@ Y = RNG.integers(0, 3, 16).astype(np.int32)
 def model():
     module = nn.BatchNormClassifier(3)
     shapes = jax.eval_shape(
-        lambda: module.init(jax.random.key(0), X, deterministic=True)
+        lambda: module.init(jax.random.key(0), jnp.array(X), deterministic=True)
     )
     draw = lambda p: jnp.array(RNG.normal(size=p.shape), jnp.float32)
     params = jax.tree.map(draw, shapes["params"])
-    return module, {"params": params, "batch_stats": nn.feature_statistics(X)}
+    return module, {
+        "params": params,
+        "batch_stats": nn.feature_statistics(jnp.array(X)),
+    }
 
 
 def test_is_torchs_batch_norm_and_linear(model):
@@ -40,14 +43,14 @@ def test_is_torchs_batch_norm_and_linear(model):
             parameter.copy_(torch.tensor(np.array(value)))
         trained = theirs.train()(torch.tensor(X)).numpy()
     found, moved = module.apply(
-        variables, X, deterministic=False, mutable="batch_stats"
+        variables, jnp.array(X), deterministic=False, mutable="batch_stats"
     )
     np.testing.assert_allclose(found, trained, rtol=1e-4, atol=1e-5)
     # The statistics of all examples are already those of this batch.
     np.testing.assert_allclose(
         moved["batch_stats"]["norm"]["var"], X.var(axis=0), rtol=1e-5
     )
-    still = module.apply(variables, X, deterministic=True)
+    still = module.apply(variables, jnp.array(X), deterministic=True)
     np.testing.assert_allclose(still, found, rtol=1e-4, atol=1e-5)
 
 
