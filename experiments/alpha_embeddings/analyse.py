@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from experiments.alpha_embeddings import data, model
-from experiments.alpha_embeddings.chosen import Chooser
+from experiments.alpha_embeddings.chosen import Chooser, share
 from experiments.alpha_embeddings.config import SIMILARITY, Config
 from experiments.alpha_embeddings.intrinsic import (
     ALL,
@@ -101,7 +101,7 @@ class Outcome:
         else:
             names = self._members(system, limit=True)
             picks = chooser.by_questions(names, self._questions[measure])
-            values = [100 * float(np.nanmean(x)) for x in chooser.items(picks)]
+            values = [100 * share(x) for x in chooser.items(picks)]
         told = [[pick.name for pick in of_seed] for of_seed in picks]
         self.chosen[f"{tables}/{system}, {_TITLES[measure]}"] = told
         return values

@@ -19,6 +19,12 @@ class Pick(NamedTuple):
     items: np.ndarray  # bool
 
 
+def share(items: np.ndarray) -> float:
+    """Of right answers among the questions asked; 0 where a table can answer none."""
+    asked = items[~np.isnan(items)]
+    return float(asked.mean()) if len(asked) else 0.0
+
+
 class Chooser:
     """Cross-validation over test items, the folds being the same for all systems."""
 
@@ -83,7 +89,7 @@ class Chooser:
         for part in self._parts:
             of_folds = []
             for ranked, here in self._ranked(part, names, own):
-                scores = [np.nanmean(part.items[n][here]) for n in ranked[:_BEST]]
+                scores = [share(part.items[n][here]) for n in ranked[:_BEST]]
                 of_folds.append(100 * np.std(scores))
             spreads.append(float(np.mean(of_folds)))
         return spreads
@@ -110,6 +116,6 @@ class Chooser:
         fold = data.folds(len(own), self._folds)
         for f in range(self._folds):
             elsewhere = own & (fold != f)
-            scores = {n: np.nanmean(part.items[n][elsewhere]) for n in names}
+            scores = {n: share(part.items[n][elsewhere]) for n in names}
             ranked = sorted(scores, key=scores.__getitem__, reverse=True)
             yield ranked, own & (fold == f)

@@ -81,13 +81,14 @@ class Linear:
         if finished(folder, steps):
             return
         init_key, train_key = jax.random.split(jax.random.key(seed))
-        one = self._module.init(init_key, features["train"][:2, 0], deterministic=True)
+        example = jnp.asarray(features["train"][:2, 0])
+        one = self._module.init(init_key, example, deterministic=True)
         variables = {
             "params": jax.tree.map(
                 lambda x: jnp.broadcast_to(x, (len(names), *x.shape)), one["params"]
             ),
             "batch_stats": jax.vmap(jnn.feature_statistics, in_axes=1)(
-                features["train"]
+                jnp.asarray(features["train"])
             ),
         }
         state = train.State.create(variables, self._tx, train_key)

@@ -48,7 +48,7 @@ class Tables:
     dims: tuple[int, ...] = (50, 100)
     """Widths, each with all seeds."""
     seeds: int = 3
-    epochs: int = 10
+    epochs: int = 6
     learning_rate: float = 0.2
     """Of GloVe's AdaGrad; its program's 0.05 takes about four times the epochs."""
     folder: str | None = None
@@ -196,7 +196,7 @@ SMOKE = Config(
     limits=("t1", "t3-w"),
     restarts=2,
     resamples=100,
-    classifier=Classifier(epochs=2, batch_size=20),
+    classifier=Classifier(epochs=2, batch_size=16),
 )
 
 PRESETS = {

@@ -249,19 +249,20 @@ def _own_files(config: Config, words: str, contexts: str) -> Source:
     needed = sorted(set(config.references) & {"u", "ud"})
     if config.counts:
         known = vocab.read_counts(config.counts)
-        counts = np.array([known.get(word, 0) for word in first.words], np.int64)
-        if not counts.any():
-            raise InputError(f"--counts {config.counts}: holds no word of --words")
+        missing = [word for word in first.words if not known.get(word)]
+        if missing:
+            raise InputError(
+                f"--counts {config.counts}: lacks {len(missing)} words of --words, the "
+                f"first is {missing[0]!r}"
+            )
+        counts = np.array([known[word] for word in first.words], np.int64)
     elif needed:
         raise InputError(
             f"--references {' '.join(needed)}: expected --counts, or --references 0"
         )
     both = np.asarray(first.matrix), second.lookup(first.words)
     tables = static.WordTables(first.words, counts, *both)
-    told = {
-        "vocabulary": len(first.words),
-        "words without a count": int(np.sum(counts == 0)),
-    }
+    told = {"vocabulary": len(first.words)}
     name = f"{first.dim}d"
     only = Model(name, 0, tables)
     return Source((name,), 1, first.words, (used, also), (), told, lambda *_: only)
