@@ -43,7 +43,10 @@ class Case:
         return self.name or self.module.__name__
 
     def start(self, **build: Any) -> tuple[nn.Module, Any]:
-        """The module, and variables of its shapes, none of them 0 or 1."""
+        """The module, and variables of its shapes, none of them 0 or 1.
+
+        What a module has counted is positive, as variances are.
+        """
         module = self.build(**build)
         kwargs = {} if self.deterministic is None else {"deterministic": True}
         shapes = jax.eval_shape(
@@ -52,7 +55,10 @@ class Case:
         rng = np.random.default_rng(0)
         draw = lambda p: jnp.array(0.5 * rng.normal(size=p.shape), p.dtype)
         shapes = {k: v for k, v in shapes.items() if k != "intermediates"}
-        return module, jax.tree.map(draw, shapes)
+        variables = jax.tree.map(draw, shapes)
+        if counted := variables.get("batch_stats"):
+            variables["batch_stats"] = jax.tree.map(jnp.abs, counted)
+        return module, variables
 
     def run(self, module: nn.Module, variables: Any, *inputs: Any) -> Any:
         """The output and the gradient of the parameters, compiled once a shape."""

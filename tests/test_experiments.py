@@ -86,6 +86,11 @@ _OWED = {
     # These wait for data that is not here.
     *(("delta_embedding", name) for name in ("bidaf-squad", "esim-multinli")),
     *(("bli_postprocessing", name) for name in ("en-fr", "en-ru", "ru-fr")),
+    *(("feature_tuples", name) for name in ("sgns", "cbow", "googlenews", "glove")),
+    *(
+        ("alpha_embeddings", name)
+        for name in ("similarity", "analogies", "linear", "bilstm")
+    ),
 }
 
 

@@ -170,11 +170,31 @@ def curves(
     x_label: str,
     log_x: bool = False,
     log_y: bool = False,
+    levels: Mapping[str, float] | None = None,
 ) -> Figure:
-    """Lines with their bands over one axis; a key names them if there are several."""
+    """Lines with their bands over one axis; a key names them if there are several.
+
+    Args:
+      lines: name to line.
+      title: above the figure.
+      x_label: below it.
+      log_x: whether the axis is logarithmic.
+      log_y: likewise.
+      levels: values that do not depend on x, as dotted lines: in the colour of the line
+        of the same name, else grey and named in the key.
+    """
     figure, axes = _figure(6.0, 3.4)
-    for i, (name, line) in enumerate(lines.items()):
-        colour = PALETTE[i % len(PALETTE)]
+    colours = {name: PALETTE[i % len(PALETTE)] for i, name in enumerate(lines)}
+    for name, level in (levels or {}).items():
+        axes.axhline(
+            level,
+            color=colours.get(name, MUTED),
+            label=None if name in lines else name,
+            linestyle=(0, (1, 1.5)),
+            lw=1.5,
+        )
+    for name, line in lines.items():
+        colour = colours[name]
         mark = "o" if len(line.x) <= 40 else ""
         axes.plot(
             line.x, line.y, marker=mark, markersize=4, lw=1.8, color=colour, label=name
@@ -188,7 +208,7 @@ def curves(
     if log_y:
         axes.set_yscale("log")
     axes.set_xlabel(x_label)
-    if len(lines) > 1:
+    if len(axes.get_legend_handles_labels()[1]) > 1:
         axes.legend(frameon=False, fontsize=9, labelcolor=INK)
     _title(figure, title)
     return figure

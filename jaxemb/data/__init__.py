@@ -3,7 +3,7 @@
 TFDS builders are in `jaxemb.data.builders`, which has to be imported by name.
 """
 
-from jaxemb.data import tokenize
+from jaxemb.data import stopwords, tokenize
 from jaxemb.data.analogies import Analogy, read_analogies
 from jaxemb.data.compounds import Compound, read_farahmand, read_reddy
 from jaxemb.data.features import WordFeatures, read_features
@@ -25,15 +25,17 @@ from jaxemb.data.squad import Question, read_squad
 from jaxemb.data.synthetic import PlantedSentiment, planted_sentiment
 from jaxemb.data.text import (
     LabelledText,
+    read_imdb,
     read_kim,
     read_movie_reviews,
+    read_newsgroups,
     read_rt_polarity,
     read_sst,
     read_tsv,
 )
 from jaxemb.data.trees import Tree, phrases, read_trees
 from jaxemb.data.vectors import WordVectors, read_word_vectors, write_word_vectors
-from jaxemb.data.vocab import PAD, PAD_ID, UNK, UNK_ID, Vocab
+from jaxemb.data.vocab import PAD, PAD_ID, UNK, UNK_ID, Vocab, read_counts
 
 __all__ = [
     "DATA_SETS",
@@ -66,10 +68,13 @@ __all__ = [
     "planted_sentiment",
     "read_analogies",
     "read_farahmand",
+    "read_counts",
     "read_features",
+    "read_imdb",
     "read_kim",
     "read_movie_reviews",
     "read_nli",
+    "read_newsgroups",
     "read_pairs",
     "read_reddy",
     "read_rt_polarity",
@@ -79,6 +84,7 @@ __all__ = [
     "read_trees",
     "read_tsv",
     "read_word_vectors",
+    "stopwords",
     "tokenize",
     "write_word_vectors",
 ]

@@ -604,6 +604,15 @@ _ALL = [
         tfds="imdb_reviews",
     ),
     DataSet(
+        "20newsgroups",
+        "20 Newsgroups by date: messages with headers, by group (Lang 1995)",
+        _UNSTATED,
+        "https://qwone.com/~jason/20Newsgroups/",
+        _splits("20newsgroups", "train.jsonl", "test.jsonl"),
+        size=37_946_872,
+        rows=18_846,
+    ),
+    DataSet(
         "brown",
         "Brown corpus with tags, 500 files brown/ca01 to brown/cr09 as NLTK has them",
         "redistribution permitted by the copyright holder (its README)",

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from jaxemb.data.analogies import Analogy
 from jaxemb.data.features import WordFeatures
 from jaxemb.data.nli import SentencePair
 from jaxemb.data.pairs import WordPair
@@ -520,3 +521,109 @@ def planted_languages(
         sides.append(WordVectors(words, rows.astype(np.float32)))
     pairs = tuple(zip(sides[0].words, sides[1].words, strict=True))
     return PlantedLanguages(sides[0], sides[1], pairs)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class PlantedForms:
+    """A text whose words have a stem and a form, and say so by their company.
+
+    Attributes:
+      sentences: each about one stem in one form.
+      pairs: word pairs, scored 1 for a common stem and a common form each.
+      questions: analogies by section: "gram-forms" changes the form, "stems" the stem.
+      classes: of every word of a stem, and of those that keep it company.
+      train: texts with the number of their stem's half as label.
+      test: more of them.
+    """
+
+    sentences: tuple[tuple[str, ...], ...]
+    pairs: tuple[WordPair, ...]
+    questions: Mapping[str, tuple[Analogy, ...]]
+    classes: WordFeatures
+    train: tuple[LabelledText, ...]
+    test: tuple[LabelledText, ...]
+
+
+def planted_forms(
+    seed: int = 0,
+    *,
+    num_stems: int = 8,
+    num_forms: int = 4,
+    num_sentences: int = 3000,
+    num_texts: int = 400,
+) -> PlantedForms:
+    """Draws a text in which analogies of stems and forms hold.
+
+    A sentence has a stem and a form. Of its ten words three in ten are the stem in that
+    form, as many keep company with the stem and as many with the form, and the rest are
+    common to all: the logarithm of what stands near a word is a sum of what its stem
+    and what its form bring.
+
+    Args:
+      seed: of all draws.
+      num_stems: from 2.
+      num_forms: from 2.
+      num_sentences: in all.
+      num_texts: of train and test together, a quarter of them test.
+    """
+    if num_stems < 2 or num_forms < 2:
+        raise InputError(
+            "planted forms need num_stems and num_forms of 2 or more; got "
+            f"{num_stems} and {num_forms}"
+        )
+    rng = np.random.default_rng(seed)
+    counts = num_stems * (num_forms + 3), num_forms * 3, 5
+    words = _invented_words(rng, sum(counts), set())
+    of_stems = np.array(words[: counts[0]]).reshape(num_stems, -1)
+    inflected, company = of_stems[:, :num_forms], of_stems[:, num_forms:]
+    of_forms = np.array(words[counts[0] : -counts[2]]).reshape(num_forms, 3)
+    common = np.array(words[-counts[2] :])
+
+    def sentence(stem: int) -> tuple[str, ...]:
+        form = int(rng.integers(num_forms))
+        sources = ([inflected[stem, form]], company[stem], of_forms[form], common)
+        drawn = rng.choice(4, size=10, p=(0.3, 0.3, 0.3, 0.1))
+        return tuple(str(rng.choice(sources[i])) for i in drawn)
+
+    texts = []
+    for number in range(num_texts):
+        label = number % 2
+        stem = int(rng.integers(num_stems // 2)) + label * (num_stems // 2)
+        texts.append(LabelledText(sentence(stem) + sentence(stem), label))
+    cells = [(s, f) for s in range(num_stems) for f in range(num_forms)]
+    pairs = [
+        WordPair(
+            str(inflected[a]), str(inflected[b]), float((a[0] == b[0]) + (a[1] == b[1]))
+        )
+        for i, a in enumerate(cells)
+        for b in cells[i + 1 :]
+    ]
+    quarter = num_texts // 4
+    return PlantedForms(
+        tuple(sentence(i % num_stems) for i in range(num_sentences)),
+        tuple(pairs),
+        {
+            "gram-forms": _grid_questions(inflected),
+            "stems": _grid_questions(inflected.T),
+        },
+        WordFeatures(
+            tuple(map(str, of_stems.ravel())),
+            tuple(f"stem-{i}" for i in range(num_stems)),
+            np.repeat(np.eye(num_stems), num_forms + 3, axis=0),
+        ),
+        tuple(texts[quarter:]),
+        tuple(texts[:quarter]),
+    )
+
+
+def _grid_questions(grid: np.ndarray) -> tuple[Analogy, ...]:
+    """One column to another in a row, as the same two columns in the next row."""
+    rows, columns = grid.shape
+    return tuple(
+        Analogy(*map(str, (grid[i, a], grid[i, b], grid[j, a], grid[j, b])))
+        for i in range(rows)
+        for a in range(columns)
+        for b in range(columns)
+        if a != b
+        for j in [(i + 1) % rows]
+    )

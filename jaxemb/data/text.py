@@ -7,6 +7,7 @@ of such bytes leaves behind (U+0085 for "…", U+0096 for "–") become what was
 
 import csv
 import io
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Literal, NamedTuple, cast
 
@@ -19,6 +20,31 @@ Tokenize = Callable[[str], tuple[str, ...]]
 
 # Five bytes have no meaning in Windows-1252; they stay control characters.
 _C1 = {b: bytes([b]).decode("cp1252", "ignore") or chr(b) for b in range(0x80, 0xA0)}
+
+
+# The groups of 20 Newsgroups; a label is a place in this order.
+NEWSGROUPS = (
+    "alt.atheism",
+    "comp.graphics",
+    "comp.os.ms-windows.misc",
+    "comp.sys.ibm.pc.hardware",
+    "comp.sys.mac.hardware",
+    "comp.windows.x",
+    "misc.forsale",
+    "rec.autos",
+    "rec.motorcycles",
+    "rec.sport.baseball",
+    "rec.sport.hockey",
+    "sci.crypt",
+    "sci.electronics",
+    "sci.med",
+    "sci.space",
+    "soc.religion.christian",
+    "talk.politics.guns",
+    "talk.politics.mideast",
+    "talk.politics.misc",
+    "talk.religion.misc",
+)
 
 
 class LabelledText(NamedTuple):
@@ -98,6 +124,23 @@ def read_movie_reviews(
     return _cut(movie_review_lines(path, source), tokenize, path)
 
 
+def read_imdb(
+    path: Location, *, tokenize: Tokenize = tokenize.whitespace
+) -> list[LabelledText]:
+    """Reads labelled reviews of IMDB, 1 for positive; see `imdb_lines`."""
+    return _cut(imdb_lines(path), tokenize, path)
+
+
+def read_newsgroups(
+    path: Location,
+    *,
+    headers: bool = True,
+    tokenize: Tokenize = tokenize.whitespace,
+) -> list[LabelledText]:
+    """Reads the messages of one part of 20 Newsgroups; see `newsgroups_lines`."""
+    return _cut(newsgroups_lines(path, headers=headers), tokenize, path)
+
+
 def kim_lines(path: Location) -> Iterator[RawText]:
     """The examples of a file in Kim's format, not yet cut into tokens."""
     for number, line in _decoded_lines(path):
@@ -165,6 +208,43 @@ def movie_review_lines(
             raise InputError.at(str(path), number, problem) from error
         finally:
             lines.detach()
+
+
+def imdb_lines(path: Location) -> Iterator[RawText]:
+    """The labelled reviews of IMDB, from its own file or the movie-reviews CSV."""
+    if files.resolve(path).name.endswith(".csv"):
+        return movie_review_lines(path, "imdb")
+    return tsv_lines(path, text="text", label="label")
+
+
+def newsgroups_lines(path: Location, *, headers: bool = True) -> Iterator[RawText]:
+    """The messages of 20 Newsgroups, a JSON object with `text` and `label` a line.
+
+    Labels are names of `NEWSGROUPS`. In the file's texts tabs stand for the ends of
+    lines, which they become again.
+
+    Args:
+      path: the file.
+      headers: whether to keep what stands before the first blank line: sender,
+        subject, organisation.
+    """
+    classes = {name: i for i, name in enumerate(NEWSGROUPS)}
+    for number, line in enumerate(files.read_lines(path), 1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+            body, group = record["text"], record["label"]
+        except (ValueError, TypeError, KeyError) as error:
+            problem = "expected a JSON object with text and label"
+            raise InputError.at(str(path), number, problem) from error
+        if not isinstance(body, str) or not isinstance(group, str):
+            problem = "expected text and label to be strings"
+            raise InputError.at(str(path), number, problem)
+        body = body.replace("\t", "\n")
+        if not headers:
+            body = body.partition("\n\n")[2]
+        yield RawText(body, _label(group, path, number, classes))
 
 
 def _cut(

@@ -15,6 +15,32 @@ PAD, UNK = "<pad>", "<unk>"
 PAD_ID, UNK_ID = 0, 1
 
 
+def read_counts(path: files.Location) -> dict[str, int]:
+    """Reads how often each word occurs: a word, white space and a count a line.
+
+    This is what GloVe's `vocab_count` writes. Blank lines are left out.
+
+    Raises:
+      InputError: with file and line, where a count is no whole number or a word comes
+        twice, and where there is no word.
+    """
+    counts: dict[str, int] = {}
+    for number, line in enumerate(files.read_lines(path), 1):
+        if not line.strip():
+            continue
+        word, *rest = line.split()
+        # `isdigit` alone lets superscripts through, which `int` refuses.
+        if len(rest) != 1 or not (rest[0].isascii() and rest[0].isdigit()):
+            problem = "expected a word and how often it occurs"
+            raise InputError.at(str(path), number, problem)
+        if word in counts:
+            raise InputError.at(str(path), number, f"{word!r} comes twice")
+        counts[word] = int(rest[0])
+    if not counts:
+        raise InputError(f"{path}: expected words and their counts, found none")
+    return counts
+
+
 @dataclasses.dataclass(frozen=True)
 class Vocab:
     """Words in the order of their ids; id 0 pads, id 1 stands for every other word."""

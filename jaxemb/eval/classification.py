@@ -1,6 +1,7 @@
 """Classification metrics that add up over batches of unequal size."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -106,6 +107,52 @@ def macro_f1(
 ):
     """Unweighted mean of the classes' F1, from a confusion matrix."""
     return scores(counts).macro_f1
+
+
+def auc(
+    scores: Float[np.ndarray, " examples"], positive: Bool[np.ndarray, " examples"]
+) -> float:
+    """Area under the ROC curve: of pairs of a positive and a negative, those in order.
+
+        AUC = (sum of the positives' ranks - P (P + 1) / 2) / (P N)
+
+    with mean ranks for equal scores, so that such a pair counts half. nan where all
+    examples are of one class.
+    """
+    return float(_areas(np.asarray(scores)[:, np.newaxis], [positive])[0])
+
+
+def auc_ovr(
+    scores: Float[np.ndarray, "examples classes"], labels: Int[np.ndarray, " examples"]
+) -> float:
+    """The unweighted mean over classes of the `auc` of each against all others.
+
+    Scores of a class may be on any scale of their own, but softmax first where they are
+    logits: it is the scores of different examples that are compared. A class that does
+    not occur has no area, and makes the mean nan.
+    """
+    classes = np.arange(scores.shape[1])
+    return float(np.mean(_areas(scores, [labels == c for c in classes])))
+
+
+def _areas(
+    scores: Float[np.ndarray, "examples columns"],
+    positive: Sequence[Bool[np.ndarray, " examples"]],
+) -> Float[np.ndarray, " columns"]:
+    """The area of each column; ranks of positives are places among sorted scores."""
+    areas = np.full(scores.shape[1], np.nan)
+    ordered = np.sort(scores, axis=0)
+    for column, hits in enumerate(positive):
+        count, others = int(np.sum(hits)), int(np.sum(~hits))
+        if not count or not others or np.isnan(ordered[-1, column]):
+            continue
+        found, places = scores[hits, column], ordered[:, column]
+        below = np.searchsorted(places, found, "left")
+        upto = np.searchsorted(places, found, "right")
+        ranks = (below + upto + 1) / 2
+        excess = np.sum(ranks) - count * (count + 1) / 2
+        areas[column] = excess / (count * others)
+    return areas
 
 
 def _divide(top: np.ndarray, bottom: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ a word that the table lacks (`oov`), and with one that it has in another case (`
 
 import dataclasses
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -176,6 +176,30 @@ def compare_similarity(
         total=len(pairs),
         case=case,
     )
+
+
+def pair_cosines(
+    vectors: WordVectors, pairs: Sequence[WordPair], *, case: Case = "fallback"
+) -> Float[np.ndarray, " pairs"]:
+    """The cosine of every pair; nan where the table lacks a word, or its direction."""
+    found = _cosines(vectors, pairs, "skip", case)
+    return np.where(found.covered, found.cosines, np.nan)
+
+
+def pooled(lists: Mapping[str, Sequence[WordPair]]) -> list[WordPair]:
+    """The pairs of all lists as one, the score of each in the range of its list.
+
+    People rate from 0 to 4 here and from 0 to 50 there: each list's scores go from 0 to
+    1, by its own least and greatest, before pairs of different lists are ranked. A list
+    without a range is left out.
+    """
+    pairs = []
+    for rows in lists.values():
+        scores = [pair.score for pair in rows]
+        low, high = min(scores, default=0.0), max(scores, default=0.0)
+        if high > low:
+            pairs += [WordPair(a, b, (s - low) / (high - low)) for a, b, s in rows]
+    return pairs
 
 
 def words_looked_up(pairs: Iterable[WordPair], case: Case = "fallback") -> set[str]:

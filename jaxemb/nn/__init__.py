@@ -6,14 +6,23 @@ from jaxemb.nn.conv import KimCNN
 from jaxemb.nn.dropout import Dropout
 from jaxemb.nn.embed import DeltaEmbedding, effective_table, table_init
 from jaxemb.nn.esim import ESIM
+from jaxemb.nn.heads import BatchNormClassifier, feature_statistics
 from jaxemb.nn.highway import Highway
-from jaxemb.nn.recurrent import LSTM, BiLSTM, LSTMClassifier, LSTMState
+from jaxemb.nn.recurrent import (
+    LSTM,
+    BiLSTM,
+    BiLSTMPoolClassifier,
+    LSTMClassifier,
+    LSTMState,
+)
 
 __all__ = [
     "ESIM",
     "LSTM",
     "BiDAF",
+    "BatchNormClassifier",
     "BiLSTM",
+    "BiLSTMPoolClassifier",
     "DeltaEmbedding",
     "Dropout",
     "Highway",
@@ -24,5 +33,6 @@ __all__ = [
     "Trilinear",
     "attend",
     "effective_table",
+    "feature_statistics",
     "table_init",
 ]

@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from jaxemb import numerics
 from jaxemb.nn._lstm_scan import LSTMState, scan_directions
 from jaxemb.nn.dropout import Dropout
 
@@ -147,6 +148,43 @@ class LSTMClassifier(nn.Module):
             last.hidden, deterministic=deterministic
         )
         return nn.Dense(self.classes, name="output")(features)
+
+
+class BiLSTMPoolClassifier(nn.Module):
+    """A BiLSTM, the maximum of its states over words, and two dense layers.
+
+        h = max over words of [forward; backward]
+        logits = W dropout(relu(V h + a)) + b
+
+    A text without words has the states 0.
+    """
+
+    classes: int
+    hidden: int = 32  # of each direction
+    features: int = 20  # of the dense layer between
+    dropout_rate: float = 0.05
+    dtype: jax.typing.DTypeLike = jnp.float32  # of the LSTM; the logits are float32
+    unroll: int = 1
+
+    @nn.compact
+    def __call__(
+        self,
+        vectors: Float[Array, "batch length dim"],
+        mask: Bool[Array, "batch length"],
+        *,
+        deterministic: bool,
+    ) -> Float[Array, "batch {self.classes}"]:
+        """The logits, in float32."""
+        states, _ = BiLSTM(
+            self.hidden, dtype=self.dtype, unroll=self.unroll, name="encoder"
+        )(vectors, mask)
+        pooled = numerics.masked_max(states, mask[..., None], axis=1)
+        self.sow("intermediates", "features", pooled)
+        hidden = nn.relu(nn.Dense(self.features, name="hidden")(pooled))
+        hidden = Dropout(self.dropout_rate, name="dropout")(
+            hidden, deterministic=deterministic
+        )
+        return nn.Dense(self.classes, name="output")(hidden)
 
 
 def _zero_state(mask: Array, hidden: int) -> LSTMState:

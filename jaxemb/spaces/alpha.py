@@ -15,7 +15,7 @@ vocabulary × vocabulary matrix exists.
 
 import dataclasses
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 import jax
@@ -29,8 +29,9 @@ from jaxemb.spaces import selection, spectrum
 
 Metric = Literal["I", "F"]
 Table = Float[np.ndarray, "vocab dim"]
-# Logits of a block of words against the whole vocabulary, at most this many.
-_LOGITS = 1 << 25
+# Logits of a block of words against the whole vocabulary: 16 MB, as larger blocks fit
+# no cache, unless these would be fewer words than a matrix product is efficient for.
+_LOGITS, _WORDS = 1 << 22, 128
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -59,6 +60,13 @@ class Model:
             raise InputError(f"the reference sums to {total:.6g}; expected 1")
 
     @functools.cached_property
+    def bias(self) -> np.ndarray:
+        """The contexts' bias, or zeros."""
+        if self.context_bias is None:
+            return np.zeros(len(self.contexts))
+        return np.asarray(self.context_bias, np.float64)
+
+    @functools.cached_property
     def mean(self) -> np.ndarray:
         """`E_p0 V`, in float64."""
         return np.exp(self.log_reference) @ np.asarray(self.contexts, np.float64)
@@ -73,6 +81,12 @@ class Model:
         """`I(p0)`, in float64."""
         weights = np.exp(self.log_reference / 2)[:, np.newaxis]
         return spectrum.gram(weights * self.centred)
+
+    @functools.cached_property
+    def log_tangent(self) -> np.ndarray:
+        """`sum_c p0(c) (bias_c - ln p0(c)) (v_c - E_p0 V)`, in float64."""
+        weights = np.exp(self.log_reference) * (self.bias - self.log_reference)
+        return weights @ self.centred
 
 
 def uniform(vocab: int) -> Float[np.ndarray, " vocab"]:
@@ -99,20 +113,23 @@ def model_unigram(
     With the biases of GloVe the joint is `exp(u_w·v_c + b_w + b_c)`, summed over words;
     without, the words' distributions are averaged with the weights `counts`.
     """
-    if counts is None and (word_bias is None or context_bias is None):
+    biases = word_bias is not None and context_bias is not None
+    if counts is None and not biases:
         raise InputError("model_unigram: expected both biases, or counts")
+    if word_bias is not None and context_bias is not None:
+        weights, extra = word_bias, context_bias
+    else:
+        weights = np.log(np.maximum(np.asarray(counts, np.float64), 1e-300))
+        extra = np.zeros(len(contexts))
     total = np.full(len(contexts), -np.inf)
-    table = jnp.asarray(contexts, jnp.float32)
+    table, extra = (jnp.asarray(x, jnp.float32) for x in (contexts, extra))
     for rows in _blocks(len(words), len(contexts)):
-        logits = _product(jnp.asarray(words[rows], jnp.float32), table.T)
-        if word_bias is not None and context_bias is not None:
-            logits = np.asarray(logits, np.float64) + context_bias[np.newaxis]
-            logits += word_bias[rows, np.newaxis]
-        else:
-            logits = np.asarray(jax.nn.log_softmax(logits, axis=1), np.float64)
-            weights = np.asarray(counts, np.float64)[rows, np.newaxis]
-            logits += np.log(np.maximum(weights, 1e-300))
-        total = np.logaddexp(total, special.logsumexp(logits, axis=0))
+        block = jnp.asarray(words[rows], jnp.float32)
+        # Against the largest of the block, so that float32 holds what is left.
+        top = np.max(weights[rows])
+        relative = jnp.asarray(weights[rows] - top, jnp.float32)
+        part = _marginal(block, table, extra, relative, conditional=not biases)
+        total = np.logaddexp(total, np.asarray(part, np.float64) + top)
     return total - special.logsumexp(total)
 
 
@@ -120,6 +137,10 @@ def alpha_embedding(
     model: Model, alpha: float, *, scaled: bool = False, exact: bool = False
 ) -> Float[np.ndarray, "words dim"]:
     """The alpha-embedding of every word.
+
+    At alpha = 1 it is `u_w + I^-1 sum_c p0(c) (bias_c - ln p0(c)) (v_c - E_p0 V)`, the
+    word's own vector and one that all words share, which takes no sum over pairs of
+    words; that is the limit of the others, to which it is exact in float64.
 
     Args:
       model: tables and reference.
@@ -130,36 +151,50 @@ def alpha_embedding(
         so that alphas within 0.01 of 1, but not 1 itself, need it.
     """
     beta = (1 - alpha) / 2
+    if beta == 0:
+        shift = np.linalg.solve(model.fisher, model.log_tangent)
+        return np.asarray(model.words, np.float64) + shift[np.newaxis]
     out = np.empty(model.words.shape)
-    log_z = np.empty(len(model.words))
+    log_z = np.zeros(len(model.words))
     dtype = np.float64 if exact else np.float32
     with jax.enable_x64(exact):
-        contexts = jnp.asarray(model.centred, dtype)
-        reference = jnp.asarray(model.log_reference, dtype)
-        bias = _bias(model, dtype)
+        contexts = jnp.asarray(_with_column(model.centred, 1.0), dtype)
+        extra = jnp.asarray(beta * model.bias + (1 - beta) * model.log_reference, dtype)
+        bias = jnp.asarray(model.bias, dtype)
         for rows in _blocks(len(model.words), len(model.contexts)):
-            block = jnp.asarray(model.words[rows], dtype)
-            if beta == 0:
-                out[rows] = _log_tangent(block, contexts, reference, bias)
-            else:
-                out[rows], log_z[rows] = _tangent(
-                    block, contexts, reference, bias, jnp.asarray(beta, dtype)
-                )
-    if scaled and beta != 0:
+            block = jnp.asarray(_with_column(model.words[rows], 0.0), dtype)
+            out[rows], mixed_z = _tangent(beta * block, contexts, extra)
+            if scaled:
+                log_z[rows] = mixed_z - beta * _log_partition(block, contexts, bias)
+    if scaled:
         out *= (np.exp(log_z) / abs(beta))[:, np.newaxis]
     out *= -1 if beta < 0 else 1
     return np.linalg.solve(model.fisher, out.T).T
 
 
 def limit_embedding(
-    model: Model, k: int = 1, *, weighted: bool = False
+    model: Model,
+    k: int = 1,
+    *,
+    weighted: bool = False,
+    contexts: "tuple[np.ndarray, np.ndarray] | None" = None,
 ) -> Float[np.ndarray, "words dim"]:
     """The limit of the directions as alpha goes to minus infinity, over k contexts.
 
     The mean of `I^-1 (v_c - E_p0 V)` over the k contexts of the largest
     `p_w(c) / p0(c)`, with those ratios as weights if `weighted`.
+
+    Args:
+      model: tables and reference.
+      k: how many contexts.
+      weighted: whether the ratios are weights.
+      contexts: what `top_contexts` gave for this k or a larger one, so that several
+        limits of a model share one search.
     """
-    rows, log_ratios = top_contexts(model, k)
+    rows, log_ratios = top_contexts(model, k) if contexts is None else contexts
+    rows, log_ratios = rows[:, :k], log_ratios[:, :k]
+    if rows.shape[1] < k:
+        raise InputError(f"k = {k}: expected as many contexts, found {rows.shape[1]}")
     weights = np.ones_like(log_ratios)
     if weighted:
         weights = np.exp(log_ratios - log_ratios.max(axis=1, keepdims=True))
@@ -180,11 +215,41 @@ def top_contexts(
     ratios = np.empty((len(model.words), k))
     contexts = jnp.asarray(model.centred, jnp.float32)
     reference = jnp.asarray(model.log_reference, jnp.float32)
-    bias = _bias(model, jnp.float32)
+    bias = jnp.asarray(model.bias, jnp.float32)
     for rows in _blocks(len(model.words), len(model.contexts)):
         block = jnp.asarray(model.words[rows], jnp.float32)
         ratios[rows], found[rows] = _top_ratios(block, contexts, reference, bias, k=k)
     return found, ratios
+
+
+@dataclasses.dataclass(frozen=True)
+class Limit:
+    """The member of the family at minus infinity, over some contexts."""
+
+    k: int = 1
+    weighted: bool = False
+
+    def __str__(self) -> str:
+        return f"t{self.k}-w" if self.weighted else f"t{self.k}"
+
+
+def family(
+    model: Model, alphas: Iterable[float] = (), limits: Iterable[Limit] = ()
+) -> "Iterator[tuple[float | Limit, Float[np.ndarray, 'words dim']]]":
+    """The embeddings at every alpha, then the limits, one at a time.
+
+    Rows have any length; `normalised` is the next step. Limits share one search.
+    """
+    for alpha in alphas:
+        yield alpha, alpha_embedding(model, alpha)
+    limits = tuple(limits)
+    if limits:
+        contexts = top_contexts(model, max(limit.k for limit in limits))
+    for limit in limits:
+        yield (
+            limit,
+            limit_embedding(model, limit.k, weighted=limit.weighted, contexts=contexts),
+        )
 
 
 def normalised(
@@ -212,23 +277,17 @@ def in_metric(
 
 
 def _blocks(words: int, contexts: int) -> Iterator[slice]:
-    size = max(1, min(words, _LOGITS // max(contexts, 1)))
+    size = min(words, max(_WORDS, _LOGITS // max(contexts, 1)))
     for start in range(0, words, size):
         yield slice(start, min(start + size, words))
 
 
-def _bias(model: Model, dtype) -> Float[Array, " vocab"]:
-    bias = model.context_bias
-    return (
-        jnp.zeros(len(model.contexts), dtype)
-        if bias is None
-        else jnp.asarray(bias, dtype)
-    )
+def _with_column(table: np.ndarray, value: float) -> np.ndarray:
+    return np.pad(table, ((0, 0), (0, 1)), constant_values=value)
 
 
-def _log_p(words, contexts, bias) -> Float[Array, "block vocab"]:
-    logits = _product(words, contexts.T) + bias[jnp.newaxis]
-    return jax.nn.log_softmax(logits, axis=1)
+def _logits(words, contexts, bias) -> Float[Array, "block vocab"]:
+    return _product(words, contexts.T) + bias[jnp.newaxis]
 
 
 def _product(a, b):
@@ -237,22 +296,35 @@ def _product(a, b):
 
 
 @jax.jit
-def _tangent(words, contexts, log_reference, bias, beta):
-    """`E_q V - E_p0 V` and `ln Z` of a block of words; `contexts` are centred."""
-    log_p = _log_p(words, contexts, bias)
-    mixed = beta * log_p + (1 - beta) * log_reference[jnp.newaxis]
-    log_z = jax.nn.logsumexp(mixed, axis=1)
-    return _product(jnp.exp(mixed - log_z[:, jnp.newaxis]), contexts), log_z
+def _tangent(scaled_words, contexts, extra):
+    """`E_q V - E_p0 V` of a block of words, and the logarithm of q's normaliser.
+
+    `ln q = beta u_w·v_c + extra_c` but for that normaliser, into which the one of p_w
+    goes too. `contexts` are centred and have a last column of ones, and words one of
+    zeros: the ones sum the weights in the product that weighs the contexts, so that no
+    weight is computed twice.
+    """
+    mixed = _logits(scaled_words, contexts, extra)
+    top = jnp.max(mixed, axis=1, keepdims=True)
+    sums = _product(jnp.exp(mixed - top), contexts)
+    return sums[:, :-1] / sums[:, -1:], top[:, 0] + jnp.log(sums[:, -1])
 
 
 @jax.jit
-def _log_tangent(words, contexts, log_reference, bias):
-    """`sum_c p0(c) (ln p_w(c) - ln p0(c)) (v_c - E_p0 V)` of a block, for alpha = 1."""
-    log_ratio = _log_p(words, contexts, bias) - log_reference[jnp.newaxis]
-    return _product(jnp.exp(log_reference)[jnp.newaxis] * log_ratio, contexts)
+def _log_partition(words, contexts, bias):
+    return jax.nn.logsumexp(_logits(words, contexts, bias), axis=1)
+
+
+@functools.partial(jax.jit, static_argnames="conditional")
+def _marginal(words, contexts, bias, log_weights, *, conditional):
+    """`ln sum_w weight_w exp(logit)` of a block of words, for every context."""
+    logits = _logits(words, contexts, bias)
+    if conditional:
+        logits = jax.nn.log_softmax(logits, axis=1)
+    return jax.nn.logsumexp(logits + log_weights[:, jnp.newaxis], axis=0)
 
 
 @functools.partial(jax.jit, static_argnames="k")
 def _top_ratios(words, contexts, log_reference, bias, *, k):
-    log_ratio = _log_p(words, contexts, bias) - log_reference[jnp.newaxis]
-    return selection.top_k(log_ratio, k)
+    log_p = jax.nn.log_softmax(_logits(words, contexts, bias), axis=1)
+    return selection.top_k(log_p - log_reference[jnp.newaxis], k)

@@ -262,3 +262,14 @@ def test_preparing_and_reading_never_imports_tensorflow(local):
     loaded = modules_after(code)
     assert "tensorflow_datasets" in loaded
     assert not loaded & {"jax", "tensorflow"}
+
+
+def test_newsgroups_have_the_names_of_their_groups(local):
+    (local / "20newsgroups").mkdir()
+    for split in ("train", "test"):
+        line = f'{{"label": "sci.med", "text": "From: x\\t\\tIn {split}"}}\n'
+        (local / "20newsgroups" / f"{split}.jsonl").write_text(line)
+    [row] = builders.read("20newsgroups", "test")
+    assert row["text"] == b"From: x\n\nIn test"
+    names = builders.prepare("20newsgroups").info.features["label"].names
+    assert names[row["label"]] == "sci.med"

@@ -217,3 +217,18 @@ def test_what_tfds_prepared(local):
         command, cwd=ROOT, env=os.environ, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_messages_of_newsgroups(local):
+    (local / "20newsgroups").mkdir()
+    for part, words in (("train", "One two.\\tThree"), ("test", "Four")):
+        line = f'{{"label": "sci.med", "text": "From: A\\t\\t{words}"}}\n'
+        (local / "20newsgroups" / f"{part}.jsonl").write_text(line)
+    whole = readers.read_newsgroups(parts=("train", "test"))
+    assert list(whole) == [
+        ["from", "a", "one", "two"],
+        ["three"],
+        ["from", "a", "four"],
+    ]
+    bare = readers.read_newsgroups(headers=False, lower=False)
+    assert list(bare) == list(bare) == [["One", "two"], ["Three"]]

@@ -184,3 +184,36 @@ def test_planted_questions_have_their_answers_where_they_say():
 def test_more_worlds_that_cannot_be(make, change):
     with pytest.raises(InputError):
         make(**change)
+
+
+def test_forms_are_told_by_their_company():
+    """Counts alone, without any vectors, answer the analogies."""
+    world = synthetic.planted_forms()
+    words = sorted({word for sentence in world.sentences for word in sentence})
+    index = {word: i for i, word in enumerate(words)}
+    counts = np.ones((len(words), len(words)))
+    for sentence in world.sentences:
+        rows = [index[word] for word in sentence]
+        for row in rows:
+            np.add.at(counts[row], rows, 1)
+    logs = np.log(counts / counts.sum(axis=1, keepdims=True))
+    logs -= logs.mean(axis=0, keepdims=True)
+    rows = logs / np.linalg.norm(logs, axis=1, keepdims=True)
+    for name, questions in world.questions.items():
+        right = 0
+        for question in questions:
+            a, b, c, d = (index[word] for word in question)
+            scores = rows @ (rows[b] - rows[a] + rows[c])
+            scores[[a, b, c]] = -np.inf
+            right += int(np.argmax(scores)) == d
+        assert right / len(questions) > 0.8, name
+    cosines = rows @ rows.T
+    found = [cosines[index[pair.first], index[pair.second]] for pair in world.pairs]
+    scores = [pair.score for pair in world.pairs]
+    assert set(scores) == {0.0, 1.0}
+    assert scipy.stats.spearmanr(found, scores).statistic > 0.5
+    assert len(world.train) == 300 and len(world.test) == 100
+    assert {text.label for text in world.test} == {0, 1}
+    assert world.classes.matrix.sum(axis=1).tolist() == [1.0] * 56
+    with pytest.raises(InputError, match="num_stems and num_forms of 2 or more"):
+        synthetic.planted_forms(num_forms=1)

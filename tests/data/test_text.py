@@ -248,3 +248,57 @@ def test_the_wheel_has_sentences_of_rt_polarity():
     assert len(rows) == 8530 and sum(row.label for row in rows) == 4265
     # Kim's tokens hide what the two copies did to dashes, but for words run together.
     assert len([row for row in rows if row not in all_rows]) <= 3
+
+
+MESSAGES = (
+    '{"label": "sci.space", "text": "From: a\\tSubject: b\\t\\tUp\\tto it"}\n'
+    "\n"
+    '{"label": "alt.atheism", "id": "2", "text": "no header"}\n'
+)
+
+
+def test_newsgroups_with_and_without_headers(tmp_path):
+    path = tmp_path / "train.jsonl.gz"
+    path.write_bytes(gzip.compress(MESSAGES.encode()))
+    rows = list(text.newsgroups_lines(path))
+    assert rows == [
+        text.RawText("From: a\nSubject: b\n\nUp\nto it", 14),
+        text.RawText("no header", 0),
+    ]
+    bare = text.read_newsgroups(path, headers=False)
+    assert bare == [LabelledText(("Up", "to", "it"), 14), LabelledText((), 0)]
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("{", "expected a JSON object with text and label"),
+        ("[1]", "expected a JSON object with text and label"),
+        ('{"text": "x"}', "expected a JSON object with text and label"),
+        ('{"text": 1, "label": "sci.med"}', "expected text and label to be strings"),
+        ('{"text": "x", "label": "sci"}', "expected a label of alt.atheism"),
+    ],
+)
+def test_bad_newsgroups(tmp_path, line, problem):
+    path = write(tmp_path, "a.jsonl", f"{MESSAGES}{line}\n")
+    with pytest.raises(InputError, match=rf"a\.jsonl:4: {problem}"):
+        text.read_newsgroups(path)
+
+
+def test_imdb_from_either_file(tmp_path):
+    reviews = write(tmp_path, "reviews.csv", REVIEWS)
+    assert text.read_imdb(reviews) == [LabelledText(("bad",), 0)]
+    own = write(tmp_path, "train.tsv", "label\ttext\n1\tfine <br /> film\n")
+    assert text.read_imdb(own) == [LabelledText(("fine", "<br", "/>", "film"), 1)]
+
+
+@pytest.mark.data
+def test_published_sizes_of_newsgroups():
+    found = located("20newsgroups", "20newsgroups/train.jsonl")
+    read = {part: text.read_newsgroups(place) for part, place in found.parts.items()}
+    assert {part: len(rows) for part, rows in read.items()} == {
+        "train": 11314,
+        "test": 7532,
+    }
+    for rows in read.values():
+        assert {row.label for row in rows} == set(range(20))

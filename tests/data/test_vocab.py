@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jaxemb.data import vocab
 from jaxemb.data.vocab import PAD, UNK, Vocab
 from jaxemb.errors import InputError
 
@@ -84,3 +85,27 @@ def test_words_that_do_not_fit_on_a_line(tmp_path, word):
     with pytest.raises(InputError, match="does not fit"):
         Vocab((PAD, UNK, word)).write(tmp_path / "words.txt")
     assert not list(tmp_path.iterdir())
+
+
+def test_counts_as_gloves_program_writes_them(tmp_path):
+    path = tmp_path / "vocab.txt"
+    path.write_text("the 7\n\nof\t3\n")
+    assert vocab.read_counts(path) == {"the": 7, "of": 3}
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("the 7\nof\n", "counts:2: expected a word and how often it occurs"),
+        ("the 7 8\n", "counts:1: expected a word and how often"),
+        ("the ²\n", "counts:1: expected a word and how often"),
+        ("the -1\n", "counts:1: expected a word and how often"),
+        ("a 1\na 2\n", "counts:2: 'a' comes twice"),
+        ("\n", "counts: expected words and their counts, found none"),
+    ],
+)
+def test_bad_counts(tmp_path, content, problem):
+    path = tmp_path / "counts"
+    path.write_text(content)
+    with pytest.raises(InputError, match=problem):
+        vocab.read_counts(path)

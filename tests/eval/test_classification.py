@@ -95,3 +95,31 @@ def test_confusion_batches_add_and_ignores_ids_out_of_range():
 def test_scores_of_an_empty_matrix_are_nan():
     found = classification.scores(np.zeros((2, 2), np.int64))
     assert np.isnan(found.accuracy) and np.isnan(found.macro_f1)
+
+
+@pytest.mark.parametrize("digits", [0, 1, 8])
+def test_areas_are_sklearns(digits):
+    """With few digits many scores are equal."""
+    logits, labels, _ = made(n=80, classes=4)
+    p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    scores = np.round(p.astype(np.float64), digits)
+    for c in range(4):
+        expected = metrics.roc_auc_score(labels == c, scores[:, c])
+        assert classification.auc(scores[:, c], labels == c) == pytest.approx(expected)
+    areas = [metrics.roc_auc_score(labels == c, scores[:, c]) for c in range(4)]
+    assert classification.auc_ovr(scores, labels) == pytest.approx(np.mean(areas))
+    if digits == 8:
+        p = p / p.sum(axis=1, keepdims=True, dtype=np.float64)
+        whole = metrics.roc_auc_score(labels, p, multi_class="ovr", average="macro")
+        assert classification.auc_ovr(p, labels) == pytest.approx(whole)
+
+
+def test_areas_of_one_class_or_of_no_number_do_not_exist():
+    scores = np.array([0.1, 0.2, 0.3])
+    assert np.isnan(classification.auc(scores, np.ones(3, bool)))
+    assert np.isnan(
+        classification.auc(np.array([0.1, np.nan]), np.array([True, False]))
+    )
+    both = np.stack([scores, -scores], axis=1)
+    assert np.isnan(classification.auc_ovr(both, np.zeros(3, int)))
+    assert classification.auc(scores, np.array([False, False, True])) == 1

@@ -288,3 +288,27 @@ def test_known_scores_of_glove(name, expected):
     assert found.covered == found.total
     assert found.spearman == pytest.approx(expected, abs=0.002)
     assert found.low < found.spearman < found.high
+
+
+def test_pooled_lists_are_ranked_in_the_range_of_each():
+    rng = np.random.default_rng(0)
+    words = tuple("abcdefgh")
+    table = WordVectors(words, rng.normal(size=(8, 3)).astype(np.float32))
+    lists = {
+        "small": [WordPair("a", "b", 1.0), WordPair("c", "d", 4.0)],
+        "large": [WordPair("e", "f", 10.0), WordPair("g", "h", 50.0)]
+        + [WordPair("a", "h", 30.0)],
+        "flat": [WordPair("a", "c", 2.0), WordPair("b", "c", 2.0)],
+        "none": [],
+    }
+    pairs = similarity.pooled(lists)
+    assert [pair.score for pair in pairs] == [0, 1, 0, 1, 0.5]
+    cosines = [
+        1 - distance.cosine(*(table.matrix[words.index(w)] for w in pair[:2]))
+        for pair in pairs
+    ]
+    found = similarity.word_similarity(table, pairs, resamples=0)
+    expected = stats.spearmanr(cosines, [0, 1, 0, 1, 0.5]).statistic
+    assert found.spearman == pytest.approx(expected)
+    known = similarity.pair_cosines(table, [*pairs, WordPair("a", "x", 1.0)])
+    np.testing.assert_allclose(known, [*cosines, np.nan], atol=1e-6)

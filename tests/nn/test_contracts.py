@@ -98,6 +98,22 @@ CASES = [
         (HIGH,),
         ignores_padding=False,
     ),
+    Case(
+        jaxemb.nn.BatchNormClassifier,
+        lambda dtype=jnp.float32: jaxemb.nn.BatchNormClassifier(3, dtype=dtype),
+        (VECTORS[:, 0],),
+        lambda features: (features,),
+        (HIGH,),
+        deterministic=True,
+    ),
+    masked(
+        jaxemb.nn.BiLSTMPoolClassifier,
+        (HIGH,),
+        deterministic=False,
+        classes=3,
+        hidden=3,
+        features=5,
+    ),
     masked(
         jaxemb.nn.LSTMClassifier,
         (HIGH,),

@@ -250,3 +250,21 @@ def test_classifier_reads_the_last_state():
         )
         expected = h @ output["kernel"] + output["bias"]
         np.testing.assert_allclose(logits[row], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_pooled_classifier_is_its_definition():
+    module = nn.BiLSTMPoolClassifier(2, hidden=HIDDEN, features=6)
+    variables = random_variables(module, deterministic=True)
+    found = module.apply(variables, X, M, deterministic=True)
+    params = jax.tree.map(lambda p: np.asarray(p, np.float64), variables["params"])
+    for row, length in enumerate(LENGTHS):
+        words = INPUTS[row, :length].astype(np.float64)
+        forward, _, _ = lstm_by_definition(params["encoder"]["forward"], words)
+        backward, _, _ = lstm_by_definition(params["encoder"]["backward"], words[::-1])
+        states = np.zeros((1, 2 * HIDDEN))
+        if length:
+            states = np.concatenate([forward, backward[::-1]], axis=1)
+        hidden, output = params["hidden"], params["output"]
+        between = np.maximum(states.max(axis=0) @ hidden["kernel"] + hidden["bias"], 0)
+        expected = between @ output["kernel"] + output["bias"]
+        np.testing.assert_allclose(found[row], expected, rtol=1e-4, atol=1e-5)

@@ -65,6 +65,37 @@ def test_alpha_one_at_any_reference_is_the_table_moved(tables):
     np.testing.assert_allclose(found, u - theta[np.newaxis], atol=1e-10)
 
 
+def test_alpha_minus_one_is_the_mean_of_contexts(tables):
+    u, v = tables
+    reference = some_reference()
+    model = Model(u, v, reference)
+    means = special.softmax(u @ v.T, axis=1) @ v - (np.exp(reference) @ v)[np.newaxis]
+    found = alpha.alpha_embedding(model, -1.0, scaled=True, exact=True)
+    np.testing.assert_allclose(found, np.linalg.solve(model.fisher, means.T).T)
+
+
+def test_a_bias_of_contexts_is_a_logit_of_its_own(tables):
+    """As a further dimension of contexts, of which every word has one."""
+    u, v = tables
+    bias = np.random.default_rng(7).normal(size=VOCAB)
+    reference = some_reference()
+    p = special.softmax(u @ v.T + bias[np.newaxis], axis=1)
+    model = Model(u, v, reference, context_bias=bias)
+    for a in (-3.0, 1.0, 2.0):
+        log_ratio = np.log(p) - reference[np.newaxis]
+        if a != 1:
+            beta = (1 - a) / 2
+            log_ratio = (np.exp(beta * log_ratio) - 1) / beta
+        weights = np.exp(reference)[np.newaxis] * log_ratio
+        expected = np.linalg.solve(model.fisher, (weights @ model.centred).T).T
+        found = alpha.alpha_embedding(model, a, scaled=True, exact=True)
+        np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-10)
+    rows, log_ratios = alpha.top_contexts(model, 2)
+    ratios = np.log(p) - reference[np.newaxis]
+    np.testing.assert_array_equal(rows, np.argsort(-ratios, axis=1)[:, :2])
+    np.testing.assert_allclose(log_ratios, -np.sort(-ratios, axis=1)[:, :2], rtol=1e-4)
+
+
 def test_alpha_is_continuous_at_one(tables):
     u, v = tables
     model = Model(u, v, some_reference())
@@ -145,6 +176,14 @@ def test_the_order_of_the_vocabulary_does_not_matter(tables):
     plain = alpha.alpha_embedding(Model(u, v, reference), -2.0)
     turned = alpha.alpha_embedding(Model(u[order], v[order], reference[order]), -2.0)
     np.testing.assert_allclose(turned, plain[order], rtol=1e-3, atol=1e-5)
+    # Two contexts that are the same: whichever comes first, the limit is the same.
+    v[7], reference[7] = v[3], reference[3]
+    reference = reference - special.logsumexp(reference)
+    for limit in (alpha.Limit(), alpha.Limit(3, weighted=True)):
+        [(_, plain)] = alpha.family(Model(u, v, reference), limits=[limit])
+        moved = Model(u[order], v[order], reference[order])
+        [(_, turned)] = alpha.family(moved, limits=[limit])
+        np.testing.assert_allclose(turned, plain[order], rtol=1e-3, atol=1e-5)
 
 
 def test_blocks_change_nothing_and_extreme_alphas_are_finite(tables, monkeypatch):
@@ -153,6 +192,8 @@ def test_blocks_change_nothing_and_extreme_alphas_are_finite(tables, monkeypatch
     whole = alpha.alpha_embedding(model, -3.0, exact=True)
     limit = alpha.limit_embedding(model, 3)
     monkeypatch.setattr(alpha, "_LOGITS", 7 * VOCAB)
+    monkeypatch.setattr(alpha, "_WORDS", 1)
+    assert len(list(alpha._blocks(VOCAB, VOCAB))) == 6
     np.testing.assert_allclose(alpha.alpha_embedding(model, -3.0, exact=True), whole)
     np.testing.assert_allclose(alpha.limit_embedding(model, 3), limit, atol=1e-6)
     for extreme in (-1000.0, 1000.0):
@@ -163,7 +204,61 @@ def test_blocks_change_nothing_and_extreme_alphas_are_finite(tables, monkeypatch
     assert jax.numpy.ones(1).dtype == np.float32
 
 
-def test_references(tables):
+@pytest.mark.parametrize("vocab", [67_000, 400_000])
+def test_a_large_vocabulary_needs_no_matrix_of_all_pairs(vocab):
+    """What the compiled programs need beside the tables, of which none is run."""
+    dim = 300
+    blocks = list(alpha._blocks(vocab, vocab))
+    assert blocks[0].start == 0 and blocks[-1].stop == vocab
+    rows = max(block.stop - block.start for block in blocks)
+    assert rows * vocab <= max(alpha._LOGITS, 128 * vocab)
+    shape = lambda *sizes: jax.ShapeDtypeStruct(sizes, np.float32)
+    words, contexts, each = shape(rows, dim), shape(vocab, dim), shape(vocab)
+    wider = shape(rows, dim + 1), shape(vocab, dim + 1), each
+    programs = [
+        alpha._tangent.lower(*wider),
+        alpha._top_ratios.lower(words, contexts, each, each, k=5),
+        alpha._marginal.lower(words, contexts, each, shape(rows), conditional=True),
+    ]
+    logits, table = 4 * rows * vocab, 4 * vocab * (dim + 1)
+    assert 4 * logits + table < 4 * vocab**2 / 20
+    for program in programs:
+        needed = program.compile().memory_analysis().temp_size_in_bytes
+        assert needed < 4 * logits + table
+
+
+def test_limits_share_a_search_and_the_family_has_its_order(tables, monkeypatch):
+    u, v = tables
+    model = Model(u, v, some_reference())
+    searches = []
+    search = alpha.top_contexts
+    spy = lambda *a: searches.append(a) or search(*a)
+    monkeypatch.setattr(alpha, "top_contexts", spy)
+    limits = [alpha.Limit(3, True), alpha.Limit(), alpha.Limit(5)]
+    found = dict(alpha.family(model, [2.0, -1.0], limits))
+    assert list(map(str, found)) == ["2.0", "-1.0", "t3-w", "t1", "t5"]
+    assert [k for _, k in searches] == [5]
+    for limit in limits:
+        alone = alpha.limit_embedding(model, limit.k, weighted=limit.weighted)
+        np.testing.assert_allclose(found[limit], alone)
+    np.testing.assert_array_equal(found[2.0], alpha.alpha_embedding(model, 2.0))
+    with pytest.raises(InputError, match="k = 3: expected as many contexts, found 1"):
+        alpha.limit_embedding(model, 3, contexts=search(model, 1))
+
+
+def test_metrics_can_be_mixed(tables):
+    u, v = tables
+    model = Model(u, v, some_reference())
+    rows = alpha.normalised(alpha.alpha_embedding(model, -2.0), model, "F")
+    np.testing.assert_allclose(np.einsum("wi,ij,wj->w", rows, model.fisher, rows), 1)
+    plain = alpha.in_metric(rows, model, "I")
+    np.testing.assert_array_equal(plain, rows)
+    assert np.ptp(np.linalg.norm(plain, axis=1)) > 0.1
+    turned = alpha.in_metric(rows, model, "F")
+    np.testing.assert_allclose(turned @ turned.T, rows @ model.fisher @ rows.T)
+
+
+def test_references(tables, monkeypatch):
     u, v = tables
     rng = np.random.default_rng(6)
     b, c = rng.normal(size=VOCAB), rng.normal(size=VOCAB)
@@ -178,6 +273,10 @@ def test_references(tables):
     np.testing.assert_allclose(
         np.exp(alpha.unigram(counts)), counts / counts.sum(), rtol=1e-9
     )
+    monkeypatch.setattr(alpha, "_LOGITS", 7 * VOCAB)
+    monkeypatch.setattr(alpha, "_WORDS", 1)
+    blocked = alpha.model_unigram(u, v, counts=counts)
+    np.testing.assert_allclose(np.exp(blocked), mixed, rtol=1e-5)
 
 
 def test_bad_models_are_named(tables):

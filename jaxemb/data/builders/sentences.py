@@ -40,12 +40,6 @@ def _phrases(path: Location) -> Iterator[Iterable[RawText]]:
         yield (RawText(" ".join(p.tokens), p.label) for p in trees.phrases(tree))
 
 
-def _imdb(path: Location) -> Iterator[RawText]:
-    if str(path).endswith(".csv"):
-        return text.movie_review_lines(path, "imdb")
-    return text.tsv_lines(path, text="text", label="label")
-
-
 def _config(
     data_set: str,
     labels: tuple[str, ...] = _POLARITY,
@@ -77,7 +71,8 @@ class Sentences(LocalBuilder):
         _config("trec", ("DESC", "ENTY", "ABBR", "HUM", "LOC", "NUM")),
         _config("cr"),
         _config("mpqa"),
-        _config("imdb", read=_imdb),
+        _config("imdb", read=text.imdb_lines),
+        _config("20newsgroups", text.NEWSGROUPS, text.newsgroups_lines),
         SentencesConfig(
             name="sst-phrases",
             description="Every labelled phrase of the SST trees",

@@ -6,11 +6,11 @@ What they give can be iterated again, from the files. Nothing is held but one li
 import dataclasses
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from jaxemb.data import files, sources, text
+from jaxemb.data import files, sources, stopwords, text
 from jaxemb.data.files import Location
 from jaxemb.errors import InputError
 
@@ -121,6 +121,47 @@ def read_imdb(
             )
         )
     )
+
+
+def read_newsgroups(
+    found: "sources.Found | None" = None,
+    *,
+    parts: Sequence[str] = ("train",),
+    headers: bool = True,
+    lower: bool = True,
+) -> Sentences:
+    """Reads the messages of 20 Newsgroups without their labels, cut as reviews are.
+
+    Args:
+      found: what `sources.get("20newsgroups")` found.
+      parts: which of its files, in this order.
+      headers: whether to keep the lines before the text.
+      lower: whether to lower-case.
+    """
+    found = sources.get("20newsgroups") if found is None else found
+    places = [found.part(part) for part in parts]
+    return Sentences(
+        lambda: (
+            sentence
+            for place in places
+            for message in text.newsgroups_lines(place, headers=headers)
+            for sentence in review_sentences(message.text, lower=lower)
+        )
+    )
+
+
+def without_stop_words(
+    sentences: Iterable[Sequence[str]],
+    stop: Collection[str] = stopwords.ENGLISH,
+) -> Sentences:
+    """Sentences of content words only; those without any are left out."""
+
+    def read() -> Iterator[list[str]]:
+        for sentence in sentences:
+            if words := stopwords.content_words(sentence, stop):
+                yield list(words)
+
+    return Sentences(read)
 
 
 def review_sentences(
@@ -246,9 +287,6 @@ def _brown(places: Iterable[Location], lower: bool) -> Iterator[list[str]]:
 
 
 def _reviews(place: Location) -> Iterator[str]:
-    name = str(place)
-    if name.endswith(".csv"):
-        return (row.text for row in text.movie_review_lines(place, "imdb"))
-    if ".tsv" in Path(name).suffixes:
-        return (row.text for row in text.tsv_lines(place, text="text", label="label"))
+    if {".csv", ".tsv"} & set(Path(str(place)).suffixes):
+        return (row.text for row in text.imdb_lines(place))
     return iter(files.read_lines(place))
