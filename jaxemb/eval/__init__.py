@@ -18,6 +18,7 @@ with epy.lazy_api_imports(globals()):  # word similarity needs no jax
         settings,
         similarity,
         sources,
+        spans,
         suite,
         ties,
     )
@@ -54,6 +55,7 @@ with epy.lazy_api_imports(globals()):  # word similarity needs no jax
         compare_similarity,
         word_similarity,
     )
+    from jaxemb.eval.spans import SpanScores, span_scores
 
 __all__ = [
     "Analogies",
@@ -66,6 +68,7 @@ __all__ = [
     "Scores",
     "Similarity",
     "SimilarityDifference",
+    "SpanScores",
     "accuracy",
     "analogies",
     "analogy",
@@ -99,6 +102,8 @@ __all__ = [
     "settings",
     "similarity",
     "sources",
+    "span_scores",
+    "spans",
     "suite",
     "t_interval",
     "ties",
