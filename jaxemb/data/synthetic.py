@@ -627,3 +627,94 @@ def _grid_questions(grid: np.ndarray) -> tuple[Analogy, ...]:
         if a != b
         for j in [(i + 1) % rows]
     )
+
+
+_SUFFIXES = "ing ed ness ful er ly less ish".split()
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class PlantedMorphology:
+    """Words whose vectors follow their spelling.
+
+    Attributes:
+      vectors: of every word: its stem's, plus its suffix's, plus noise.
+      parts: the stem and the suffix of every word.
+      train: words to learn from; every stem and every suffix is among them.
+      held_out: the other combinations.
+      pairs: word pairs scored by the cosine of their vectors.
+      analogies: the same change of suffix in two stems, of words to learn from.
+      sentences: words with their tags, which are the names of their suffixes.
+    """
+
+    vectors: WordVectors
+    parts: Mapping[str, tuple[str, str]]
+    train: tuple[str, ...]
+    held_out: tuple[str, ...]
+    pairs: tuple[WordPair, ...]
+    analogies: tuple[Analogy, ...]
+    sentences: tuple[tuple[tuple[str, str], ...], ...]
+
+
+def planted_morphology(
+    seed: int = 0,
+    *,
+    num_stems: int = 25,
+    num_suffixes: int = 6,
+    dim: int = 8,
+    noise: float = 0.05,
+    num_pairs: int = 200,
+    num_analogies: int = 100,
+    num_sentences: int = 60,
+) -> PlantedMorphology:
+    """Makes a teacher that characters can imitate, for words never seen too.
+
+    Args:
+      seed: of all draws.
+      num_stems: from 2.
+      num_suffixes: 2 to 8; each stem lacks one of its suffixes in `train`.
+      dim: width of the vectors.
+      noise: standard deviation of what spelling does not tell, in every coordinate.
+      num_pairs: in the similarity list.
+      num_analogies: at most.
+      num_sentences: of 3 to 8 words.
+    """
+    if num_stems < 2 or not 2 <= num_suffixes <= len(_SUFFIXES):
+        raise InputError(
+            "planted morphology needs 2 or more stems and 2 to "
+            f"{len(_SUFFIXES)} suffixes; got {num_stems} and {num_suffixes}"
+        )
+    rng = np.random.default_rng(seed)
+    stems = _invented_words(rng, num_stems, set())
+    suffixes = _SUFFIXES[:num_suffixes]
+    parts = {a + b: (a, b) for a in stems for b in suffixes}
+    of_stem, of_suffix = (
+        dict(zip(names, rng.normal(size=(len(names), dim)), strict=True))
+        for names in (stems, suffixes)
+    )
+    rows = np.array([of_stem[a] + of_suffix[b] for a, b in parts.values()])
+    rows += noise * rng.normal(size=rows.shape)
+    lacking = {stem: suffixes[i % num_suffixes] for i, stem in enumerate(stems)}
+    known = [lacking[a] != b for a, b in parts.values()]
+    train = tuple(w for w, seen in zip(parts, known, strict=True) if seen)
+    held_out = tuple(w for w, seen in zip(parts, known, strict=True) if not seen)
+    analogies = []
+    for _ in range(num_analogies):
+        (a, c), (b, d) = (
+            rng.choice(names, 2, replace=False) for names in (stems, suffixes)
+        )
+        four = (a + b, a + d, c + b, c + d)
+        if not set(four) & set(held_out):
+            analogies.append(Analogy(*map(str, four)))
+    sentences = [
+        tuple((str(w), parts[w][1].upper()) for w in rng.choice(train, length))
+        for length in rng.integers(3, 9, num_sentences)
+    ]
+    return PlantedMorphology(
+        vectors=WordVectors(tuple(parts), rows.astype(np.float32)),
+        parts=parts,
+        train=train,
+        held_out=held_out,
+        pairs=_scored_pairs(rng, list(train), rows[known], num_pairs),
+        analogies=tuple(analogies),
+        sentences=tuple(sentences),
+    )

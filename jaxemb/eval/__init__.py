@@ -22,6 +22,7 @@ with epy.lazy_api_imports(globals()):  # word similarity needs no jax
         settings,
         similarity,
         sources,
+        spans,
         squad,
         suite,
         ties,
@@ -65,6 +66,7 @@ with epy.lazy_api_imports(globals()):  # word similarity needs no jax
         pooled,
         word_similarity,
     )
+    from jaxemb.eval.spans import SpanScores, span_scores
     from jaxemb.eval.squad import BestSpan, SquadScores, best_span, squad_em_f1
 
 __all__ = [
@@ -82,6 +84,7 @@ __all__ = [
     "Similarity",
     "SimilarityDifference",
     "SquadScores",
+    "SpanScores",
     "accuracy",
     "analogies",
     "analogy",
@@ -128,6 +131,8 @@ __all__ = [
     "sources",
     "squad",
     "squad_em_f1",
+    "span_scores",
+    "spans",
     "suite",
     "t_interval",
     "ties",

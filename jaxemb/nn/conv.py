@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from jaxemb import numerics
+from jaxemb.errors import InputError
 from jaxemb.nn.dropout import Dropout
 
 
@@ -47,10 +48,8 @@ class KimCNN(nn.Module):
         vectors = jnp.where(mask[..., None], vectors, 0).astype(self.dtype)
         pooled = []
         for width, dense in zip(self.widths, self.filters, strict=True):
-            maps = dense(jnp.concatenate(_windows(vectors, width), axis=-1))
-            real = jnp.any(jnp.stack(_windows(mask, width)), axis=0)[..., None]
             # relu grows, so it may follow the maximum, over far fewer numbers.
-            pooled.append(nn.relu(numerics.masked_max(maps, real, axis=1)))
+            pooled.append(nn.relu(max_over_windows(dense, vectors, mask, width)))
         return jnp.concatenate(pooled, axis=-1)
 
     def __call__(
@@ -65,6 +64,54 @@ class KimCNN(nn.Module):
         self.sow("intermediates", "features", features)
         features = self.dropout(features, deterministic=deterministic)
         return self.output(features.astype(jnp.float32))
+
+
+class ConvEncoder(nn.Module):
+    """Words in their context, by convolutions that keep the length.
+
+        y_t = relu(W [x_{t-k}; ...; x_{t+k}] + b),   width = 2 k + 1
+
+    once a layer, x being zero outside the sentence. Outputs at padding are 0.
+    """
+
+    features: int
+    width: int = 3  # odd
+    layers: int = 1
+    dtype: jax.typing.DTypeLike = jnp.float32  # of matmuls and output
+
+    @nn.compact
+    def __call__(
+        self,
+        vectors: Float[Array, "batch length dim"],
+        mask: Bool[Array, "batch length"],
+    ) -> Float[Array, "batch length {self.features}"]:
+        """The features of every word, in `dtype`."""
+        if self.width % 2 == 0:
+            raise InputError(f"ConvEncoder.width is {self.width}; expected an odd one.")
+        side = self.width // 2
+        for i in range(self.layers):
+            vectors = jnp.where(mask[..., None], vectors, 0).astype(self.dtype)
+            windows = _windows(vectors, self.width)
+            centred = jnp.concatenate(windows, axis=-1)[:, side : side + mask.shape[1]]
+            dense = nn.Dense(self.features, dtype=self.dtype, name=f"layer_{i}")
+            vectors = nn.relu(dense(centred))
+        return jnp.where(mask[..., None], vectors, 0)
+
+
+def max_over_windows(
+    dense: nn.Dense,
+    vectors: Float[Array, "batch length dim"],
+    mask: Bool[Array, "batch length"],
+    width: int,
+) -> Float[Array, "batch features"]:
+    """The largest of each feature over the windows that hold at least one real word.
+
+    Windows reach over both ends, where there are zeros; `vectors` has some at padding.
+    0 for a sentence without words.
+    """
+    maps = dense(jnp.concatenate(_windows(vectors, width), axis=-1))
+    real = jnp.any(jnp.stack(_windows(mask, width)), axis=0)[..., None]
+    return numerics.masked_max(maps, real, axis=1)
 
 
 def _windows(x: Array, width: int) -> list[Array]:

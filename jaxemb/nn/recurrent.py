@@ -1,12 +1,22 @@
-"""Masked LSTMs: one matmul for all inputs, one scan for both directions."""
+"""Masked LSTMs and GRUs: one matmul for all inputs, one scan for both directions."""
+
+from collections.abc import Sequence
+from typing import Any
 
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from jaxemb import numerics
-from jaxemb.nn._lstm_scan import LSTMState, scan_directions
+from jaxemb.nn._recurrence import (
+    GRU_CELL,
+    LSTM_CELL,
+    Cell,
+    GRUState,
+    LSTMState,
+    scan_directions,
+)
 from jaxemb.nn.dropout import Dropout
 
 
@@ -14,31 +24,48 @@ class _Gates(nn.Module):
     """The parameters of one direction; projects the inputs of all steps at once."""
 
     hidden: int
-    forget_bias: float
     dtype: jax.typing.DTypeLike
 
-    @nn.compact
-    def __call__(self, inputs: Array) -> tuple[Array, Array]:
+    def project(self, inputs: Array, gates: int, bias_init: Any) -> tuple[Array, Array]:
         recurrent = self.param(
-            "recurrent", _orthogonal_gates, (self.hidden, 4 * self.hidden), jnp.float32
+            "recurrent",
+            _orthogonal_gates,
+            (self.hidden, gates * self.hidden),
+            jnp.float32,
         )
         dense = nn.Dense(
-            4 * self.hidden,
-            dtype=self.dtype,
-            bias_init=lambda key, shape, dtype=jnp.float32: (
-                jnp.zeros(shape, dtype)
-                .at[self.hidden : 2 * self.hidden]
-                .set(self.forget_bias)
-            ),
-            name="input",
+            gates * self.hidden, dtype=self.dtype, bias_init=bias_init, name="input"
         )
         return dense(inputs), jnp.asarray(recurrent, self.dtype)
+
+
+class _LSTMGates(_Gates):
+    forget_bias: float
+
+    @nn.compact
+    def __call__(self, inputs: Array) -> tuple[Array, Array, None]:
+        def bias_init(key, shape, dtype=jnp.float32):
+            del key
+            forget = slice(self.hidden, 2 * self.hidden)
+            return jnp.zeros(shape, dtype).at[forget].set(self.forget_bias)
+
+        return *self.project(inputs, 4, bias_init), None
+
+
+class _GRUGates(_Gates):
+    @nn.compact
+    def __call__(self, inputs: Array) -> tuple[Array, Array, Array]:
+        zeros = nn.initializers.zeros
+        bias = self.param("recurrent_bias", zeros, (self.hidden,), jnp.float32)
+        bias = jnp.pad(bias, (2 * self.hidden, 0))[None]
+        return *self.project(inputs, 3, zeros), bias
 
 
 def _orthogonal_gates(key, shape, dtype=jnp.float32):
     square = (shape[0], shape[0])
     blocks = [
-        nn.initializers.orthogonal()(k, square, dtype) for k in jax.random.split(key, 4)
+        nn.initializers.orthogonal()(k, square, dtype)
+        for k in jax.random.split(key, shape[1] // shape[0])
     ]
     return jnp.concatenate(blocks, axis=1)
 
@@ -70,17 +97,11 @@ class LSTM(nn.Module):
         initial: LSTMState | None = None,
     ) -> tuple[Float[Array, "batch length {self.hidden}"], LSTMState]:
         """The states after every word, in `dtype`, and the one after the last word."""
-        inputs, steps = _time_major(inputs, mask)
-        if self.reverse:
-            inputs, steps = inputs[::-1], steps[::-1]
-        gates = _Gates(self.hidden, self.forget_bias, self.dtype, name="cell")
-        projected, recurrent = gates(inputs)
-        start = initial or _zero_state(mask, self.hidden)
-        (states,), (final,) = scan_directions(
-            (projected,), (steps,), (recurrent,), (start,), self.unroll
+        gates = _LSTMGates(self.hidden, self.dtype, self.forget_bias, name="cell")
+        start = initial or LSTMState(*2 * [_zeros(mask, self.hidden)])
+        return _run(
+            LSTM_CELL, [gates], [self.reverse], inputs, mask, start, self.unroll
         )
-        states = states[::-1] if self.reverse else states
-        return _batch_major(states, mask, self.dtype), final
 
 
 class BiLSTM(nn.Module):
@@ -99,25 +120,83 @@ class BiLSTM(nn.Module):
     @nn.compact
     def __call__(
         self,
-        inputs: Float[Array, "batch length dim"],
+        inputs: Float[Array, "batch length dim"] | Float[Array, "vocab dim"],
         mask: Bool[Array, "batch length"],
+        ids: Int[Array, "batch length"] | None = None,
     ) -> tuple[Float[Array, "batch length {2*self.hidden}"], LSTMState]:
-        """The states at every word, in `dtype`, and each direction's last state."""
-        inputs, steps = _time_major(inputs, mask)
+        """The states at every word, in `dtype`, and each direction's last state.
+
+        With `ids`, `inputs` is a table and word t has its row `ids[:, t]`. Where the
+        table has fewer rows than there are words, that saves half of the work: rows
+        are multiplied by the input kernel, not words.
+        """
         gates = [
-            _Gates(self.hidden, self.forget_bias, self.dtype, name=name)
+            _LSTMGates(self.hidden, self.dtype, self.forget_bias, name=name)
             for name in ("forward", "backward")
         ]
-        projected, recurrent = zip(
-            gates[0](inputs), gates[1](inputs[::-1]), strict=True
+        start = LSTMState(*2 * [_zeros(mask, self.hidden)])
+        return _run(
+            LSTM_CELL, gates, [False, True], inputs, mask, start, self.unroll, ids
         )
-        start = _zero_state(mask, self.hidden)
-        (forward, backward), finals = scan_directions(
-            projected, (steps, steps[::-1]), recurrent, (start, start), self.unroll
+
+
+class GRU(nn.Module):
+    """A gated recurrent unit over right-padded sequences.
+
+    With gates in the order r, z, n (torch's, so weights carry over):
+
+        r, z = sigmoid(x W + h U + b)         n = tanh(x W + b + r * (h U + d))
+        h' = (1 - z) * n + z * h
+
+    Masks, `reverse` and differentiation are as for `LSTM`.
+    """
+
+    hidden: int
+    reverse: bool = False
+    dtype: jax.typing.DTypeLike = jnp.float32  # of matmuls and output; states float32
+    unroll: int = 1
+
+    @nn.compact
+    def __call__(
+        self,
+        inputs: Float[Array, "batch length dim"],
+        mask: Bool[Array, "batch length"],
+        initial: GRUState | None = None,
+    ) -> tuple[Float[Array, "batch length {self.hidden}"], GRUState]:
+        """The states after every word, in `dtype`, and the one after the last word."""
+        gates = _GRUGates(self.hidden, self.dtype, name="cell")
+        start = initial or GRUState(_zeros(mask, self.hidden))
+        return _run(GRU_CELL, [gates], [self.reverse], inputs, mask, start, self.unroll)
+
+
+class BiGRU(nn.Module):
+    """Two GRUs, one reading forwards and one backwards, side by side, as `BiLSTM`."""
+
+    hidden: int  # of each direction
+    dtype: jax.typing.DTypeLike = jnp.float32  # of matmuls and output; states float32
+    unroll: int = 1
+
+    @nn.compact
+    def __call__(
+        self,
+        inputs: Float[Array, "batch length dim"] | Float[Array, "vocab dim"],
+        mask: Bool[Array, "batch length"],
+        ids: Int[Array, "batch length"] | None = None,
+    ) -> tuple[Float[Array, "batch length {2*self.hidden}"], GRUState]:
+        """The states at every word, in `dtype`, and each direction's last state.
+
+        With `ids`, `inputs` is a table and word t has its row `ids[:, t]`. Where the
+        table has fewer rows than there are words, that saves half of the work: rows
+        are multiplied by the input kernel, not words.
+        """
+        gates = [
+            _GRUGates(self.hidden, self.dtype, name=name)
+            for name in ("forward", "backward")
+        ]
+        start = GRUState(_zeros(mask, self.hidden))
+        return _run(
+            GRU_CELL, gates, [False, True], inputs, mask, start, self.unroll, ids
         )
-        states = jnp.concatenate([forward, backward[::-1]], axis=-1)
-        final = [jnp.concatenate(pair, axis=-1) for pair in zip(*finals, strict=True)]
-        return _batch_major(states, mask, self.dtype), LSTMState(*final)
 
 
 class LSTMClassifier(nn.Module):
@@ -187,17 +266,42 @@ class BiLSTMPoolClassifier(nn.Module):
         return nn.Dense(self.classes, name="output")(hidden)
 
 
-def _zero_state(mask: Array, hidden: int) -> LSTMState:
-    zeros = jnp.zeros((mask.shape[0], hidden), jnp.float32)
-    return LSTMState(zeros, zeros)
+def _zeros(mask: Array, hidden: int) -> Array:
+    return jnp.zeros((mask.shape[0], hidden), jnp.float32)
 
 
-def _time_major(inputs: Array, mask: Array) -> tuple[Array, Array]:
-    # Zeros at padding: the weights' gradient multiplies them, and 0 * NaN is NaN.
-    inputs = jnp.where(mask[..., None], inputs, 0)
-    return jnp.swapaxes(inputs, 0, 1), mask.T[..., None]
+def _run(
+    cell: Cell,
+    gates: Sequence[Any],
+    backwards: Sequence[bool],
+    inputs: Array,
+    mask: Array,
+    start: Any,
+    unroll: int,
+    ids: Array | None = None,
+) -> tuple[Array, Any]:
+    """States at every word and final states, directions side by side."""
+    steps = mask.T[..., None]
+    if ids is None:
+        # Zeros at padding: the weights' gradient multiplies them, and 0 * NaN is NaN.
+        inputs = jnp.swapaxes(jnp.where(mask[..., None], inputs, 0), 0, 1)
+    projected, kernels, biases = zip(*(own(inputs) for own in gates), strict=True)
+    if ids is not None:  # past the table: NaN, which padding does not spread
+        projected = [jnp.take(p, ids.T, axis=0, mode="fill") for p in projected]
 
+    def turned(x: Array, backward: bool) -> Array:
+        return x[::-1] if backward else x
 
-def _batch_major(states: Array, mask: Array, dtype) -> Array:
-    states = jnp.swapaxes(states, 0, 1).astype(dtype)
-    return jnp.where(mask[..., None], states, 0)
+    states, finals = scan_directions(
+        cell,
+        tuple(turned(*pair) for pair in zip(projected, backwards, strict=True)),
+        tuple(turned(steps, backward) for backward in backwards),
+        kernels,
+        biases,
+        (start,) * len(gates),
+        unroll,
+    )
+    ahead = [turned(*pair) for pair in zip(states, backwards, strict=True)]
+    states = jnp.swapaxes(jnp.concatenate(ahead, axis=-1), 0, 1).astype(gates[0].dtype)
+    final = jax.tree.map(lambda *parts: jnp.concatenate(parts, axis=-1), *finals)
+    return jnp.where(mask[..., None], states, 0), final

@@ -7,6 +7,8 @@ import platform
 import sys
 
 import analogies
+import char_bilstm
+import crf
 import load_vectors
 import spaces
 import train_vectors
@@ -20,6 +22,8 @@ COMPARISONS = {
     "train_vectors": train_vectors.comparisons,
     "analogies": analogies.comparisons,
     "spaces": spaces.comparisons,
+    "crf": crf.comparisons,
+    "char_bilstm": char_bilstm.comparisons,
 }
 
 

@@ -16,10 +16,10 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 
 import numpy as np
 from peak import peak_bytes
+from ratios import by_turns, row, seconds
 
 WORDS, DIM, PAIRS = 20_000, 300, 5_000
 GEOMETRIC = {"words": 20_000, "dim": 100, "c": 50.0}
@@ -34,25 +34,6 @@ LIMIT = 4.0  # GB
 def comparisons() -> list[dict]:
     """The ratios as `scripts/bench` shows them."""
     return [_geometric(), _maps(), _translations()]
-
-
-def _row(work: str, peer: str, pairs: list, target: float, note: str) -> dict:
-    ratios = [theirs / ours for ours, theirs in pairs]
-    return {
-        "work": work,
-        "peer": peer,
-        "ratio": statistics.median(ratios),
-        "low": min(ratios),
-        "high": max(ratios),
-        "target": target,
-        "note": note,
-    }
-
-
-def _seconds(function: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    function()
-    return time.perf_counter() - start
 
 
 class _Reached(Exception):
@@ -78,7 +59,7 @@ def _geometric() -> dict:
     pairs, reached = [], []
     for seed in range(REPEATS):
         ours = min(
-            _seconds(lambda: geometric.closed_form(grams, c)) for _ in range(REPEATS)
+            seconds(lambda: geometric.closed_form(grams, c)) for _ in range(REPEATS)
         )
         theirs, cost = _by_pymanopt(grams, c, lowest, seed)
         pairs.append((ours, theirs))
@@ -88,7 +69,7 @@ def _geometric() -> dict:
         f"{max(reached):.1e} above the minimum at most, within {PATIENCE:g} s"
     )
     work = f"geometric meta-embedding, {words} words, two sources, {dim}-d"
-    return _row(work, "pymanopt", pairs, 100, note)
+    return row(work, "pymanopt", pairs, 100, note)
 
 
 def _by_pymanopt(grams, c: float, lowest: float, seed: int) -> tuple[float, float]:
@@ -146,16 +127,14 @@ def _maps() -> dict:
         if not np.allclose(np.abs(ours), np.abs(theirs), atol=1e-3):
             raise AssertionError("numpy maps otherwise")
     del expected, found
-    pairs = [
-        (
-            _seconds(lambda: _map(source, target, seed)),
-            _seconds(lambda: _map_in_numpy(source, target, seed)),
-        )
-        for _ in range(REPEATS)
-    ]
+    pairs = by_turns(
+        lambda: _map(source, target, seed),
+        lambda: _map_in_numpy(source, target, seed),
+        REPEATS,
+    )
     note = f"{statistics.median(p[0] for p in pairs) * 1e3:.0f} ms"
     work = f"VecMap's supervised map, {WORDS} and {WORDS} words, {DIM}-d, {PAIRS} pairs"
-    return _row(work, "VecMap's algorithm in numpy", pairs, 3, note)
+    return row(work, "VecMap's algorithm in numpy", pairs, 3, note)
 
 
 def _translations() -> dict:
@@ -172,7 +151,7 @@ def _translations() -> dict:
     same = float(np.mean(ours() == theirs()))
     if same < 0.999:  # a few words have two translations as near as rounding tells
         raise AssertionError(f"numpy translates {1 - same:.2%} of the words otherwise")
-    pairs = [(_seconds(ours), _seconds(theirs)) for _ in range(REPEATS)]
+    pairs = by_turns(ours, theirs, REPEATS)
     product = 2 * WORDS * WORDS * DIM / 1e9
     seconds = statistics.median(p[0] for p in pairs)
     note = (
@@ -183,7 +162,7 @@ def _translations() -> dict:
         f"VecMap's supervised map, then {TOP} translations a word by CSLS, "
         f"{WORDS} × {WORDS} words, {DIM}-d"
     )
-    return _row(work, "VecMap's algorithm in numpy", pairs, 3, note)
+    return row(work, "VecMap's algorithm in numpy", pairs, 3, note)
 
 
 def _languages(words: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -217,3 +217,22 @@ def test_forms_are_told_by_their_company():
     assert world.classes.matrix.sum(axis=1).tolist() == [1.0] * 56
     with pytest.raises(InputError, match="num_stems and num_forms of 2 or more"):
         synthetic.planted_forms(num_forms=1)
+
+
+def test_spelling_decides_the_vectors_of_planted_morphology():
+    world = synthetic.planted_morphology(noise=0.0)
+    assert set(world.train) | set(world.held_out) == set(world.vectors.words)
+    assert not set(world.train) & set(world.held_out)
+    for part in (0, 1):
+        known = {world.parts[word][part] for word in world.train}
+        assert known == {both[part] for both in world.parts.values()}
+    for a, b, c, d in world.analogies:
+        rows = world.vectors.lookup([a, b, c, d])
+        np.testing.assert_allclose(rows[1] - rows[0] + rows[2], rows[3], atol=1e-5)
+        assert {a, b, c, d} <= set(world.train)
+    for sentence in world.sentences:
+        assert all(word.endswith(tag.lower()) for word, tag in sentence)
+    again = synthetic.planted_morphology(noise=0.0)
+    assert again.sentences == world.sentences and again.pairs == world.pairs
+    with pytest.raises(InputError, match="2 to 8 suffixes; got 25 and 9"):
+        synthetic.planted_morphology(num_suffixes=9)

@@ -61,6 +61,28 @@ def embedding(mode):
     )
 
 
+def spelled(cls, **fields):
+    """A module of characters and the word that they spell."""
+    return Case(
+        cls,
+        lambda dtype=jnp.float32: cls(VOCAB, features=3, **fields, dtype=dtype),
+        (IDS,),
+        lambda ids: (jnp.pad(ids, ((0, 0), (0, EXTRA))),),
+        ("bfloat16",),
+        deterministic=True,
+    )
+
+
+def pad_tagged(emissions, tags, mask):
+    ends = ((0, 0), (0, EXTRA))
+    emissions = jnp.where(mask[..., None], emissions, jnp.nan)
+    return (
+        jnp.pad(emissions, (*ends, (0, 0)), constant_values=jnp.nan),
+        jnp.pad(tags, ends, constant_values=-1),
+        jnp.pad(mask, ends),
+    )
+
+
 LOW, HIGH = "bfloat16", "float32"
 CASES = [
     embedding("fixed"),
@@ -113,6 +135,19 @@ CASES = [
         classes=3,
         hidden=3,
         features=5,
+    ),
+    masked(jaxemb.nn.GRU, (LOW, HIGH), hidden=3, reverse=True),
+    masked(jaxemb.nn.BiGRU, (LOW, HIGH), hidden=3, unroll=2),
+    masked(jaxemb.nn.ConvEncoder, (LOW,), features=3, layers=2),
+    spelled(jaxemb.nn.CharBiLSTM, hidden=4, head="highway"),
+    spelled(jaxemb.nn.CharCNN, hidden=4),
+    masked(jaxemb.nn.Tagger, (HIGH,), deterministic=True, classes=3, hidden=2, mlp=3),
+    Case(
+        jaxemb.nn.CRF,
+        lambda dtype=None: jaxemb.nn.CRF(DIM),
+        (VECTORS, IDS % DIM, MASK),
+        pad_tagged,
+        (HIGH,),
     ),
     masked(
         jaxemb.nn.LSTMClassifier,

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from jaxemb import nn
+from jaxemb.errors import InputError
 
 WIDTHS, MAPS, DIM = (1, 2, 4), 5, 3
 LENGTHS = (6, 2, 1, 0)
@@ -110,3 +111,30 @@ def test_a_bad_vector_is_not_hidden_by_the_maximum(model):
     vectors = jnp.array(VECTORS).at[0, 2, 0].set(jnp.nan)
     features = module.apply(variables, vectors, jnp.array(MASK), method="features")
     assert jnp.isnan(features[0]).any() and jnp.isfinite(features[1:]).all()
+
+
+def test_encoder_is_its_definition():
+    module = nn.ConvEncoder(MAPS, width=3, layers=2)
+    vectors, mask = jnp.array(VECTORS), jnp.array(MASK)
+    output, variables = module.init_with_output(jax.random.key(0), vectors, mask)
+    for row, length in enumerate(LENGTHS):
+        words = [VECTORS[row, t].astype(np.float64) for t in range(length)]
+        for layer in range(2):
+            dense = variables["params"][f"layer_{layer}"]
+            kernel, bias = (np.asarray(dense[n], np.float64) for n in dense)
+            nothing = np.zeros(len(kernel) // 3)
+            padded = [nothing, *words, nothing]
+            words = [
+                np.maximum(np.concatenate(padded[t : t + 3]) @ kernel + bias, 0)
+                for t in range(length)
+            ]
+        expected = np.zeros((6, MAPS))
+        expected[:length] = np.reshape(words, (length, MAPS))
+        np.testing.assert_allclose(output[row], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_an_even_width_is_named():
+    with pytest.raises(InputError, match="width is 2; expected an odd one"):
+        nn.ConvEncoder(MAPS, width=2).init(
+            jax.random.key(0), jnp.array(VECTORS), jnp.array(MASK)
+        )

@@ -135,6 +135,29 @@ def test_outputs_and_gradients_equal_flax():
     )
 
 
+@pytest.mark.parametrize("kind", [nn.BiLSTM, nn.BiGRU])
+def test_rows_of_a_table_are_the_inputs_looked_up(kind):
+    table = jnp.array(np.random.default_rng(4).normal(size=(6, DIM)), jnp.float32)
+    ids = jnp.array(np.random.default_rng(5).integers(0, 6, MASK.shape))
+    module = kind(HIDDEN)
+    variables = random_variables(module)
+
+    def total(params, table, by_row):
+        inputs = (table, M, ids) if by_row else (table[ids], M)
+        states, final = module.apply({"params": params}, *inputs)
+        return jnp.sum(jnp.cos(states)) + jnp.sum(final.hidden), states
+
+    both = [
+        jax.jit(jax.grad(total, (0, 1), has_aux=True), static_argnums=2)(
+            variables["params"], table, by_row
+        )
+        for by_row in (True, False)
+    ]
+    jax.tree.map(
+        lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5), *both
+    )
+
+
 def test_forward_mode_is_refused_as_documented():
     module = nn.LSTM(HIDDEN)
     variables = module.init(jax.random.key(0), X, M)
@@ -205,6 +228,95 @@ def test_states_and_gradients_equal_torch(bilstm):
         ):
             grad = getattr(theirs, f"{name}_{suffix}").grad
             np.testing.assert_allclose(ours, grad, **close)
+
+
+def gru_by_definition(cell, words, state):
+    """One sentence, one word at a time, in float64."""
+    kernel, bias, recurrent, inner = (
+        np.asarray(p, np.float64)
+        for p in (
+            cell["input"]["kernel"],
+            cell["input"]["bias"],
+            cell["recurrent"],
+            cell["recurrent_bias"],
+        )
+    )
+    sigmoid = lambda z: 1 / (1 + np.exp(-z))
+    h, states = state, []
+    for word in words:
+        x = np.split(word @ kernel + bias, 3)
+        u = np.split(h @ recurrent, 3)
+        r, z = sigmoid(x[0] + u[0]), sigmoid(x[1] + u[1])
+        n = np.tanh(x[2] + r * (u[2] + inner))
+        h = (1 - z) * n + z * h
+        states.append(h)
+    return states, h
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_gru_is_its_definition(reverse):
+    module = nn.GRU(HIDDEN, reverse=reverse)
+    variables = random_variables(module)
+    start = np.random.default_rng(2).normal(size=(4, HIDDEN)).astype(np.float32)
+    states, final = module.apply(variables, X, M, nn.GRUState(jnp.array(start)))
+    direction = -1 if reverse else 1
+    for row, length in enumerate(LENGTHS):
+        words = INPUTS[row, :length][::direction]
+        cell = variables["params"]["cell"]
+        expected, h = gru_by_definition(cell, words, start[row])
+        expected = np.reshape(expected, (length, HIDDEN))[::direction]
+        np.testing.assert_allclose(states[row, :length], expected, rtol=1e-5, atol=1e-6)
+        np.testing.assert_array_equal(states[row, length:], 0)
+        np.testing.assert_allclose(final.hidden[row], h, rtol=1e-5, atol=1e-6)
+
+
+def test_gru_states_and_gradients_equal_torch():
+    torch = pytest.importorskip("torch", reason="needs the extra 'oracles'")
+    module = nn.BiGRU(HIDDEN, unroll=2)
+    variables = random_variables(module)
+    theirs = torch.nn.GRU(DIM, HIDDEN, batch_first=True, bidirectional=True)
+    wide = lambda bias: jnp.pad(bias, (2 * HIDDEN, 0))
+
+    def parameters(tree, direction):
+        cell = tree[direction]
+        yield "weight_ih", cell["input"]["kernel"].T
+        yield "bias_ih", cell["input"]["bias"]
+        yield "weight_hh", cell["recurrent"].T
+        yield "bias_hh", wide(cell["recurrent_bias"])
+
+    names = {"forward": "l0", "backward": "l0_reverse"}
+    with torch.no_grad():
+        for direction, suffix in names.items():
+            for name, value in parameters(variables["params"], direction):
+                parameter = getattr(theirs, f"{name}_{suffix}")
+                parameter.copy_(torch.tensor(np.array(value)))
+    rows = slice(0, 3)  # torch refuses an empty sequence
+    x = torch.tensor(INPUTS[rows], requires_grad=True)
+    utils = torch.nn.utils.rnn
+    packed, h = theirs(
+        utils.pack_padded_sequence(x, torch.tensor(LENGTHS[rows]), batch_first=True)
+    )
+    states, _ = utils.pad_packed_sequence(packed, batch_first=True)
+    (states.cos().sum() + h.cos().sum()).backward()
+
+    def total(params, x):
+        states, final = module.apply({"params": params}, x, M[rows])
+        cosines = jnp.sum(jnp.cos(states)) + jnp.sum(jnp.cos(final.hidden))
+        return cosines, (states, final)
+
+    (gradient, d_x), (ours, final) = jax.grad(total, argnums=(0, 1), has_aux=True)(
+        variables["params"], X[rows]
+    )
+    close = dict(rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(ours, states.detach(), **close)
+    np.testing.assert_allclose(final.hidden, np.hstack(h.detach().numpy()), **close)
+    np.testing.assert_allclose(d_x, x.grad, **close)
+    for direction, suffix in names.items():
+        for name, value in parameters(gradient, direction):
+            grad = getattr(theirs, f"{name}_{suffix}").grad.numpy().copy()
+            if name == "bias_hh":
+                grad[: 2 * HIDDEN] = 0  # torch has these a second time
+            np.testing.assert_allclose(value, grad, **close)
 
 
 def test_forget_bias_and_orthogonal_kernels():

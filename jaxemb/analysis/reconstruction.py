@@ -1,0 +1,61 @@
+"""What a student of word vectors has learnt: its losses' geometry, what it stores."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from jaxemb.analysis import checkpoint, figures
+from jaxemb.losses.distances import Distance
+
+
+def distance_contours(
+    distances: Mapping[str, Distance],
+    target: tuple[float, float] = (1.0, 0.6),
+    radius: float = 0.5,
+) -> Figure:
+    """Where in the plane each distance from a target has the same value.
+
+    The value is that of the point `radius` to the right of the target; for a distance
+    between directions it is reached on a ray.
+
+    Args:
+      distances: name to function.
+      target: the point x.
+      radius: how far the contours are from it along the first axis.
+    """
+    figure, axes = figures._figure(4.4, 4.2)
+    width = 3 * radius
+    x, y = (np.linspace(c - width, c + width, 301) for c in target)
+    grid = jnp.stack(jnp.meshgrid(jnp.asarray(x), jnp.asarray(y)), axis=-1)
+    centre = jnp.broadcast_to(jnp.asarray(target), grid.shape)
+    beside = jnp.asarray([target[0] + radius, target[1]])
+    handles = []
+    for (name, distance), colour in zip(
+        distances.items(), figures.PALETTE, strict=False
+    ):
+        level = float(distance(jnp.asarray(target), beside))
+        values = np.asarray(distance(centre, grid))
+        axes.contour(x, y, values, levels=[level], colors=[colour], linewidths=1.8)
+        handles.append(Line2D([], [], color=colour, lw=1.8, label=name))
+    axes.plot(*[[c] for c in target], "o", color=figures.INK, markersize=5)
+    axes.annotate("x", target, (6, 6), textcoords="offset points", color=figures.INK)
+    axes.set_aspect("equal")
+    axes.legend(handles=handles, frameon=False, fontsize=9, labelcolor=figures.INK)
+    figures._title(figure, "points at the same distance from x")
+    return figure
+
+
+def stored(params: Any, tables: Sequence[str]) -> tuple[int, int]:
+    """How much a model stores: rows of its lookup tables, and numbers in all.
+
+    Args:
+      params: a parameter tree.
+      tables: names of the arrays, the last part of their paths, that are looked up in.
+    """
+    found = checkpoint.parameters(params)
+    rows = [p.shape[0] for p in found if p.path.split("/")[-1] in tables]
+    return sum(rows), sum(p.count for p in found)

@@ -1,0 +1,98 @@
+"""Distances between vectors, one value per example, whose gradients are finite at 0.
+
+Those of "Reconstruction of Word Embeddings from Sub-Word Parameters", sec. 3, with u a
+target and v what imitates it, and two that other papers train with. All in float32 at
+least, over the last axis.
+"""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from jaxemb import numerics
+
+Vectors = Float[Array, "*batch dim"]
+Distance = Callable[[Vectors, Vectors], Float[Array, "*batch"]]
+
+
+def d1(u: Vectors, v: Vectors) -> Float[Array, "*batch"]:
+    """`sum_i |u_i - v_i|`; its gradient is 0 in the coordinates that agree."""
+    return jnp.sum(_size(_difference(u, v)), axis=-1)
+
+
+def d2(u: Vectors, v: Vectors) -> Float[Array, "*batch"]:
+    """`sum_i (u_i - v_i)^2`."""
+    return jnp.sum(jnp.square(_difference(u, v)), axis=-1)
+
+
+def d_sqrt2(u: Vectors, v: Vectors) -> Float[Array, "*batch"]:
+    """`sqrt(sum_i (u_i - v_i)^2)`; its gradient is 0 where u and v are the same."""
+    return numerics.safe_norm(_difference(u, v), axis=-1)
+
+
+def d_inf(u: Vectors, v: Vectors) -> Float[Array, "*batch"]:
+    """`max_i |u_i - v_i|`; coordinates that share the maximum share its gradient.
+
+    The gradient is 0 where u and v are the same.
+    """
+    return jnp.max(_size(_difference(u, v)), axis=-1)
+
+
+def d_cos(u: Vectors, v: Vectors) -> Float[Array, "*batch"]:
+    """`-u.v / (|u| |v|)`: 0, with gradient 0, where a vector is 0."""
+    return -jnp.sum(_direction(u) * _direction(v), axis=-1)
+
+
+def squared_cosine(u: Vectors, v: Vectors) -> Float[Array, "*batch"]:
+    """`(1 - u.v / (|u| |v|))^2`, the cosine being 0 where a vector is 0.
+
+    No metric: it breaks the triangle inequality.
+    """
+    return jnp.square(1 + d_cos(u, v))
+
+
+def kl(u: Vectors, v: Vectors) -> Float[Array, "*batch"]:
+    """`sum_i u_i log(u_i / v_i)` of two distributions, a term with u_i = 0 being 0.
+
+    inf where v_i is 0 and u_i is not. Neither is normalised here. The gradient is 0 in
+    coordinates in which u is 0.
+    """
+    u, v = _float32(u), _float32(v)
+    counts = u > 0
+    known = counts & (v > 0)
+    ratio = jnp.log(jnp.where(counts, u, 1)) - jnp.log(jnp.where(known, v, 1))
+    terms = jnp.where(counts, u * ratio, 0)
+    return jnp.sum(jnp.where(counts & ~known, jnp.inf, terms), axis=-1)
+
+
+def nonnegative_floor(distance: Distance, u: Vectors) -> Float[Array, "*batch"]:
+    """The least distance from u that a v without negative coordinates can have.
+
+    `max(u, 0)` attains it for every distance here but `kl`: no coordinate of v can be
+    nearer to a negative one of u, and no direction either. So for `d2` the floor is
+    `sum_i min(u_i, 0)^2`, for `d1` `sum_i max(-u_i, 0)`, for `d_cos` minus the length
+    of the positive part over that of u.
+    """
+    return distance(u, jnp.maximum(u, 0))
+
+
+def _float32(x: Array) -> Array:
+    return x.astype(jnp.promote_types(x.dtype, jnp.float32))
+
+
+def _difference(u: Array, v: Array) -> Array:
+    return _float32(u) - _float32(v)
+
+
+def _size(x: Array) -> Array:
+    """The absolute value; the derivative of `jnp.abs` at 0 is 1, here it is 0."""
+    return x * jax.lax.stop_gradient(jnp.sign(x))
+
+
+def _direction(x: Array) -> Array:
+    """The vector of length 1; 0, with gradient 0, at 0."""
+    norm = numerics.safe_norm(x, axis=-1, keepdims=True)
+    zero = norm == 0
+    return jnp.where(zero, 0, _float32(x) / jnp.where(zero, 1, norm))

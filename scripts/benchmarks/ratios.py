@@ -1,0 +1,38 @@
+"""What every comparison measures: seconds of both sides by turns, and their ratio."""
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+
+
+def seconds(function: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+def by_turns(
+    ours: Callable[[], object], theirs: Callable[[], object], repeats: int
+) -> list[tuple[float, float]]:
+    """Seconds of both, again and again, so that both meet the same machine."""
+    return [(seconds(ours), seconds(theirs)) for _ in range(repeats)]
+
+
+def row(
+    work: str,
+    peer: str,
+    pairs: Sequence[tuple[float, float]],
+    target: float,
+    note: str,
+) -> dict:
+    """A line of the table, from seconds of both sides."""
+    ratios = [theirs / ours for ours, theirs in pairs]
+    return {
+        "work": work,
+        "peer": peer,
+        "ratio": statistics.median(ratios),
+        "low": min(ratios),
+        "high": max(ratios),
+        "target": target,
+        "note": note,
+    }
