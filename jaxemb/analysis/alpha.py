@@ -157,9 +157,10 @@ def alpha_direction_drift(
         return alpha_lib.in_metric(rows, model, metric)
 
     start = unit(alpha_lib.alpha_embedding(model, 1.0))
+    alphas = sorted(set(map(float, alphas)))
     cosines = {
         member: np.einsum("wd,wd->w", unit(embedding), start)
-        for member, embedding in alpha_lib.family(model, sorted(alphas), (Limit(),))
+        for member, embedding in alpha_lib.family(model, alphas, (Limit(),))
     }
     limit = float(cosines.pop(Limit()).mean())
     low, high = (
@@ -167,7 +168,7 @@ def alpha_direction_drift(
         for q in (0.05, 0.95)
     )
     mean = tuple(float(one.mean()) for one in cosines.values())
-    return Drift(tuple(map(float, cosines)), mean, low, high, limit)
+    return Drift(tuple(alphas), mean, low, high, limit)
 
 
 def drift_figure(drifts: Mapping[str, Drift]) -> Figure:

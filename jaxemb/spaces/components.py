@@ -104,5 +104,6 @@ def isotropy(space: Space) -> float:
     space = np.asarray(space, np.float64)
     _, vectors = np.linalg.eigh(spectrum.gram(space))
     products = space @ vectors
-    logs = special.logsumexp(np.concatenate([products, -products], axis=1), axis=0)
+    both = np.concatenate([products, -products], axis=1)
+    logs = np.asarray(special.logsumexp(both, axis=0))
     return float(np.exp(logs.min() - logs.max()))
