@@ -7,7 +7,9 @@ from jaxemb.data import tokenize
 from jaxemb.data.analogies import Analogy, read_analogies
 from jaxemb.data.features import WordFeatures, read_features
 from jaxemb.data.pairs import WordPair, read_pairs
+from jaxemb.data.probing import ProbingTask, top_constituents, tree_depth
 from jaxemb.data.semeval2012 import Relation, read_semeval2012
+from jaxemb.data.sentence_pairs import SentencePair, read_mrpc, read_sick
 from jaxemb.data.sources import (
     DATA_SETS,
     DataSet,
@@ -27,6 +29,7 @@ from jaxemb.data.text import (
     read_sst,
     read_tsv,
 )
+from jaxemb.data.treebank import read_treebank
 from jaxemb.data.trees import Tree, phrases, read_trees
 from jaxemb.data.vectors import WordVectors, read_word_vectors, write_word_vectors
 from jaxemb.data.vocab import PAD, PAD_ID, UNK, UNK_ID, Vocab
@@ -44,7 +47,9 @@ __all__ = [
     "LabelledText",
     "Offline",
     "PlantedSentiment",
+    "ProbingTask",
     "Relation",
+    "SentencePair",
     "Tree",
     "Vocab",
     "WordFeatures",
@@ -59,13 +64,18 @@ __all__ = [
     "read_features",
     "read_kim",
     "read_movie_reviews",
+    "read_mrpc",
     "read_pairs",
     "read_rt_polarity",
     "read_semeval2012",
+    "read_sick",
     "read_sst",
+    "read_treebank",
     "read_trees",
     "read_tsv",
     "read_word_vectors",
     "tokenize",
+    "top_constituents",
+    "tree_depth",
     "write_word_vectors",
 ]
