@@ -288,7 +288,7 @@ def planted_sources(
 
 
 def _cosine_pairs(
-    rng: np.random.Generator, words: Sequence[str], space: np.ndarray, count: int
+    rng: np.random.Generator, words: tuple[str, ...], space: np.ndarray, count: int
 ) -> tuple[WordPair, ...]:
     """Pairs of different words, scored by their cosine."""
     unit = space / np.linalg.norm(space, axis=1, keepdims=True)

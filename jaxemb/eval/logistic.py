@@ -95,7 +95,7 @@ class Design:
 
     def point(self, weights: np.ndarray, intercepts: np.ndarray) -> np.ndarray:
         """Models as the solver holds them: width + 1, columns, masks, strengths."""
-        turned = np.einsum("dw,msdk->wkms", self.axes, weights)
+        turned = np.einsum("dw,msdk->wkms", self.axes, weights, optimize=True)
         shifted = intercepts + np.einsum("d,msdk->msk", self.mean, weights)
         out = np.zeros((self.rows.shape[1], *turned.shape[1:]))
         out[: len(turned)] = turned
@@ -199,12 +199,15 @@ def fit_each(
 
 
 class _State(NamedTuple):
-    """Of all fits; the last two axes of everything are masks and strengths."""
+    """Of all fits; the last two axes of everything are masks and strengths.
+
+    One number for each fit has four axes too, of which the first two are 1.
+    """
 
     number: Any  # int32 scalar
     point: Any  # dim columns masks strengths; the intercept is the last of dim
     logits: Any  # rows columns masks strengths
-    cost: Any  # masks strengths
+    cost: Any  # one a fit
     gradient: Any  # as point
     norm: Any  # of the gradient
     moves: Any  # memory of differences of points
@@ -241,8 +244,7 @@ def _minimise(x, targets, masks, strengths, start, tolerance) -> _End:
 
     def assess(point, logits):
         losses, shares = _losses(logits, wanted)
-        cost = jnp.sum(taken * losses, axis=(0, 1))
-        return cost + jnp.sum(penalty * point**2, axis=(0, 1)) / 2, shares
+        return _sum(taken * losses) + _sum(penalty * point**2) / 2, shares
 
     def gradient_of(point, shares):
         return _times(x.T, taken * (shares - wanted)) + penalty * point
@@ -307,7 +309,7 @@ def _minimise(x, targets, masks, strengths, start, tolerance) -> _End:
         return jnp.any(going) & (state.number < _MOST)
 
     memory = jnp.zeros((_MEMORY, *start.shape), x.dtype)
-    fits = start.shape[2:]
+    fits = 1, 1, *start.shape[2:]
     state = _State(
         number=jnp.zeros((), jnp.int32),
         point=start,
@@ -322,13 +324,13 @@ def _minimise(x, targets, masks, strengths, start, tolerance) -> _End:
         stalled=jnp.zeros(fits, bool),
     )
     end = jax.lax.while_loop(goes_on, iterate, state)
-    return _End(end.point, end.norm, end.number)
+    return _End(end.point, end.norm[0, 0], end.number)
 
 
 class _Tried(NamedTuple):
     """A step of the line search."""
 
-    factor: Any  # masks strengths
+    factor: Any  # one a fit
     logits: Any
     cost: Any
     shares: Any
@@ -401,7 +403,11 @@ def _times(
 
 
 def _dot(first, second):
-    return jnp.sum(first * second, axis=(0, 1))
+    return _sum(first * second)
+
+
+def _sum(values):
+    return jnp.sum(values, axis=(0, 1), keepdims=True)
 
 
 def _targets(labels, classes: int) -> np.ndarray:

@@ -143,7 +143,7 @@ class SentenceTest:
     ) -> list[Difference]:
         """Accuracy, paired by row."""
         del vectors
-        here, there = (outcome.items for outcome in outcomes)
+        here, there = (np.asarray(outcome.items) for outcome in outcomes)
         found = kinds.paired(here, there, settings)
         tested = outcomes[0].fields["tested"]
         how = "paired bootstrap over tested rows"
