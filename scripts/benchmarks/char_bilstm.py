@@ -13,7 +13,7 @@ import json
 import statistics
 
 import numpy as np
-from ratios import by_turns, row
+from ratios import by_turns, comparison
 
 from jaxemb.data import batching
 
@@ -32,7 +32,7 @@ def comparisons() -> list[dict]:
     own, peer = (WORDS / statistics.median(p[i] for p in pairs) for i in (0, 1))
     note = f"{own:,.0f} words/s (peer {peer:,.0f}), same losses"
     work = f"character BiLSTM, {HIDDEN} wide, {WORDS} words in batches of {BATCH}"
-    return [row(work, "torch", pairs, TARGET, note)]
+    return [comparison(work, "torch", pairs, TARGET, note)]
 
 
 @functools.cache
@@ -155,5 +155,5 @@ class _Theirs:
 
 
 if __name__ == "__main__":
-    for found in comparisons():
-        print(json.dumps(found, indent=1))
+    for row in comparisons():
+        print(json.dumps(row, indent=1))

@@ -13,7 +13,7 @@ import statistics
 from collections.abc import Callable
 
 import numpy as np
-from ratios import by_turns, row
+from ratios import by_turns, comparison
 
 BATCH, LENGTH, CLASSES = 64, 64, 20
 REPEATS = 15
@@ -125,9 +125,9 @@ def _row(work: str, ours: Callable[[], object], theirs: Callable[[], object]) ->
     pairs = by_turns(ours, theirs, REPEATS)
     own, peer = (statistics.median(p[i] for p in pairs) * 1e3 for i in (0, 1))
     note = f"{own:.1f} ms (peer {peer:.1f} ms), same results"
-    return row(work, "pytorch-crf", pairs, TARGET, note)
+    return comparison(work, "pytorch-crf", pairs, TARGET, note)
 
 
 if __name__ == "__main__":
-    for found in comparisons():
-        print(json.dumps(found, indent=1))
+    for row in comparisons():
+        print(json.dumps(row, indent=1))

@@ -18,15 +18,17 @@ def by_turns(
     return [(seconds(ours), seconds(theirs)) for _ in range(repeats)]
 
 
-def row(
+def comparison(
     work: str,
     peer: str,
     pairs: Sequence[tuple[float, float]],
     target: float,
     note: str,
+    *,
+    rates: bool = False,
 ) -> dict:
-    """A line of the table, from seconds of both sides."""
-    ratios = [theirs / ours for ours, theirs in pairs]
+    """A line of the table, from seconds of both sides; or from what each did in one."""
+    ratios = [a / b if rates else b / a for a, b in pairs]
     return {
         "work": work,
         "peer": peer,

@@ -19,7 +19,7 @@ import time
 
 import numpy as np
 from peak import peak_bytes
-from ratios import by_turns, row, seconds
+from ratios import by_turns, comparison, seconds
 
 WORDS, DIM, PAIRS = 20_000, 300, 5_000
 GEOMETRIC = {"words": 20_000, "dim": 100, "c": 50.0}
@@ -68,7 +68,7 @@ def _geometric() -> dict:
         f"{max(reached):.1e} above the minimum at most, within {PATIENCE:g} s"
     )
     work = f"geometric meta-embedding, {words} words, two sources, {dim}-d"
-    return row(work, "pymanopt", pairs, 100, note)
+    return comparison(work, "pymanopt", pairs, 100, note)
 
 
 def _by_pymanopt(grams, c: float, lowest: float, seed: int) -> tuple[float, float]:
@@ -133,7 +133,7 @@ def _maps() -> dict:
     )
     note = f"{statistics.median(p[0] for p in pairs):.1f} s"
     work = f"VecMap's supervised map, {LARGE} and {LARGE} words, {DIM}-d, {PAIRS} pairs"
-    return row(work, "VecMap's algorithm in numpy", pairs, 3, note)
+    return comparison(work, "VecMap's algorithm in numpy", pairs, 3, note)
 
 
 def _translations() -> dict:
@@ -146,7 +146,7 @@ def _translations() -> dict:
     pairs = by_turns(ours, theirs, REPEATS)
     note = f"{statistics.median(p[0] for p in pairs):.1f} s, {same:.2%} the same"
     work = f"translation by CSLS, {WORDS} × {WORDS} words, {DIM}-d"
-    return row(work, "VecMap's algorithm in numpy", pairs, 1, note)
+    return comparison(work, "VecMap's algorithm in numpy", pairs, 1, note)
 
 
 def _languages(words: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
