@@ -3,8 +3,10 @@
 TFDS builders are in `jaxemb.data.builders`, which has to be imported by name.
 """
 
-from jaxemb.data import tokenize
+from jaxemb.data import tags, tokenize
 from jaxemb.data.analogies import Analogy, read_analogies
+from jaxemb.data.conll import read_conll
+from jaxemb.data.conllu import read_conllu
 from jaxemb.data.features import WordFeatures, read_features
 from jaxemb.data.pairs import WordPair, read_pairs
 from jaxemb.data.semeval2012 import Relation, read_semeval2012
@@ -56,6 +58,8 @@ __all__ = [
     "phrases",
     "planted_sentiment",
     "read_analogies",
+    "read_conll",
+    "read_conllu",
     "read_features",
     "read_kim",
     "read_movie_reviews",
@@ -66,6 +70,7 @@ __all__ = [
     "read_trees",
     "read_tsv",
     "read_word_vectors",
+    "tags",
     "tokenize",
     "write_word_vectors",
 ]
