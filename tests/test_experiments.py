@@ -84,6 +84,8 @@ _SHOWS = {"smoke", "demo", "custom"}
 _OWED = {
     *(("bli_postprocessing", name) for name in ("en-fr", "en-ru", "ru-fr")),
     *(("static_embeddings", name) for name in ("imdb", "wikitext-2")),
+    *(("subword_reconstruction", name) for name in ("similarity", "analogy", "heads")),
+    *(("subword_reconstruction", name) for name in ("narrow", "tagging", "linear")),
 }
 
 

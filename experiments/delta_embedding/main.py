@@ -1,12 +1,12 @@
 """Trains every arm on every fold or seed, then tables, verdicts and figures."""
 
 import dataclasses
-import math
 from collections.abc import Mapping
 
 import jax
 from etils import epath
 
+from experiments.common.devices import mesh_for
 from experiments.delta_embedding import analyse, data, model
 from experiments.delta_embedding.config import OFFLINE, SLUG, Arm, Config, arm
 from jaxemb import storage, terminal, train
@@ -90,7 +90,7 @@ class System:
         self._module = model.Sentiment(arm, config.model, task.classes, vocab, dim)
         self._initial = model.initializer(self._module, table.matrix)
         self._tx = model.optimizer(config, arm)
-        mesh = _mesh(config.batch_size)
+        mesh = mesh_for(config.batch_size)
         step = train.make_step(
             model.loss_fn(self._module), self._tx, accumulate=config.accumulate
         )
@@ -156,11 +156,3 @@ def _part_of(config: Config) -> dict:
     if config.protocol == "seeds":  # more seeds leave those that are done as they are
         del settings["parts"]
     return settings
-
-
-def _mesh(batch_size: int) -> jax.sharding.Mesh:
-    """As many devices as divide a batch; the paper's batch of 50 suits few machines."""
-    devices = jax.devices()
-    if jax.process_count() > 1:
-        return train.make_mesh()
-    return train.make_mesh(devices[: math.gcd(batch_size, len(devices))])
