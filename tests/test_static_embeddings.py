@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from experiments.common import cli
+from experiments.common.updates import groups_of
 from experiments.static_embeddings import data, main, model
 from experiments.static_embeddings.config import PRESETS, SLUG
 from jaxemb.data import corpus
@@ -101,8 +102,8 @@ def test_an_update_is_whole_groups(tmp_path, update, capsys):
         config_of(tmp_path, "--update", update)
     told = " ".join(capsys.readouterr().err.split())
     assert f"--update {update}: expected a multiple of 16 words" in told
-    assert config_of(tmp_path, "--update", "48").groups == 3
-    assert config_of(tmp_path, "--update", "None").groups is None
+    assert groups_of(config_of(tmp_path, "--update", "48").update) == 3
+    assert groups_of(config_of(tmp_path, "--update", "None").update) is None
 
 
 def test_two_processes_share_one_run(tmp_path):
