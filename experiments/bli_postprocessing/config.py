@@ -47,7 +47,9 @@ class Config(Experiment):
     vocabulary: int = 200_000
     """The most frequent words of each side."""
     cutoff: int = 20_000
-    """The most frequent words that self-learning looks at."""
+    """The most frequent words that self-learning looks at, as VecMap does."""
+    random_cutoff: int = 20_000
+    """The same for self-learning that is random, which takes many more iterations."""
     directions: tuple[Direction, ...] = ("mutual", "union")
     """Which pairs an induced dictionary holds, each a system of its own; the first is
     the paper's in the claims. VecMap's own is union."""
@@ -72,11 +74,21 @@ class Config(Experiment):
 
 
 def _xling(pair: str) -> Config:
-    return Config(preset=pair, pair=pair, cutoff=5000, patience=10)
+    return Config(preset=pair, pair=pair, random_cutoff=5000, patience=10)
 
 
 PRESETS = {
-    "en-fr": ("English to French, every system; minutes", _xling("en-fr")),
+    "en-fr": ("English to French, every system; half an hour", _xling("en-fr")),
+    "en-fr-glove": (
+        "the same from GloVe 100-d, French by its 100 principal directions; minutes",
+        Config(
+            preset="en-fr-glove",
+            pair="en-fr",
+            english="glove-100d",
+            directions=("mutual",),
+            patience=10,
+        ),
+    ),
     "en-ru": ("English to Russian; half an hour", _xling("en-ru")),
     "ru-fr": ("Russian to French; half an hour", _xling("ru-fr")),
     "custom": (

@@ -78,13 +78,14 @@ def align_spaces(
     normalisers = [normalize.UnitCenterUnit.of(side) for side in sides]
     pairs = seed_pairs
     if system == "self-learning":
+        is_random = direction in config.dropout
         settings = dictionaries.SelfLearning(
-            cutoff=config.cutoff,
+            cutoff=config.random_cutoff if is_random else config.cutoff,
             direction=direction,
-            keep=0.1 if direction in config.dropout else 1.0,
+            keep=0.1 if is_random else 1.0,
             patience=config.patience,
         )
-        most = max(config.cutoff, 1 + int(seed_pairs.max(initial=0)))
+        most = max(settings.cutoff, 1 + int(seed_pairs.max(initial=0)))
         frequent = (n.rows(s[:most]) for n, s in zip(normalisers, sides, strict=True))
         pairs = dictionaries.learn(
             *frequent, seed_pairs, settings, random_seed=seed

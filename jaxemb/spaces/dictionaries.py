@@ -100,7 +100,8 @@ def learn(
 
     The map is orthogonal (Procrustes). Each similarity is set to 0 with probability
     `1 - keep`; `keep` starts low and grows whenever the objective has not risen for
-    `patience` iterations, and stagnation at 1 is the end (Artetxe et al. 2018).
+    `patience` iterations, and stagnation at 1 is the end (Artetxe et al. 2018). So is,
+    at 1, a dictionary that gives itself, since all that followed would too.
 
     Args:
       source: rows of length 1, the most frequent words first.
@@ -134,6 +135,7 @@ def learn(
             stochastic=keep < 1,
             together=settings.direction == "mutual",
         )
+        before = pairs
         pairs = _pairs(np.asarray(forward), np.asarray(backward), settings.direction)
         if not len(pairs):
             raise Collapsed(f"self-learning: no pair of words at iteration {number}")
@@ -145,6 +147,8 @@ def learn(
             best, waited = objectives[-1], 0
         else:
             waited += 1
+        if keep >= 1 and np.array_equal(pairs, before):
+            break
         if waited > settings.patience:
             if keep >= 1:
                 break

@@ -14,7 +14,7 @@ from jaxemb.errors import InputError
 
 Space = Float[np.ndarray, "words dim"]
 
-_BLOCK = 16_384
+_BLOCK = 1024  # rows whose float64 copy stays in a cache
 
 
 def unit(space: Space) -> Space:

@@ -285,6 +285,17 @@ def test_the_part_that_is_seen_grows_when_the_objective_stands():
     assert right > 0.95
 
 
+def test_a_dictionary_that_gives_itself_is_the_end():
+    source, target = planted(3, words=400, dim=20)
+    first = np.stack([np.arange(30)] * 2, axis=1)
+    settings = SelfLearning(direction="mutual", keep=1.0, patience=100)
+    learned = dictionaries.learn(source, target, first, settings)
+    assert len(learned.objective) < 50
+    again = dictionaries.learn(source, target, learned.pairs, settings)
+    np.testing.assert_array_equal(again.pairs, learned.pairs)
+    assert again.objective == learned.objective[-1:]
+
+
 def test_a_collapse_is_told():
     source, _ = planted(4, words=300, dim=20)
     hub = np.tile(source[:1], (300, 1))
