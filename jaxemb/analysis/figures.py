@@ -223,11 +223,13 @@ def heat_map(
     x_label: str = "",
     y_label: str = "",
 ) -> Figure:
-    """A table of numbers in shades, each number written into its field."""
+    """A table of numbers in shades, each written into its field; NaN stays empty."""
     figure, axes = _figure(6.0, 1.4 + 0.42 * len(rows))
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
     axes.imshow(values, cmap="Blues", aspect="auto", vmin=low, vmax=high)
     for (i, j), value in np.ndenumerate(values):
+        if np.isnan(value):
+            continue
         dark = value > (low + high) / 2
         axes.text(
             *(j, i, f"{value:.1f}"),

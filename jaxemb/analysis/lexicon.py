@@ -1,6 +1,7 @@
 """What post-processing does to spaces and to the lexicons induced from them."""
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -8,6 +9,82 @@ from matplotlib.figure import Figure
 
 from jaxemb.analysis import figures
 from jaxemb.spaces import spectrum
+
+# A source and a target language to each system's score.
+PairScores = Mapping[tuple[str, str], Mapping[str, float]]
+
+
+class Won(NamedTuple):
+    """How many of the pairs a system has won."""
+
+    won: int
+    pairs: int
+
+
+class Gain(NamedTuple):
+    """The mean of differences between two systems, and over how many pairs."""
+
+    mean: float
+    pairs: int
+
+
+def wins(scores: PairScores, system: str, *, over: Sequence[str]) -> dict[str, Won]:
+    """By source language, the pairs in which a system is above all the others given.
+
+    A tie is no win.
+    """
+    counts: dict[str, Won] = {}
+    for (source, _), systems in scores.items():
+        won, pairs = counts.get(source, Won(0, 0))
+        above = all(systems[system] > systems[other] for other in over)
+        counts[source] = Won(won + above, pairs + 1)
+    return counts
+
+
+def per_source_average(scores: PairScores) -> dict[str, dict[str, float]]:
+    """By source language and system, the mean over the target languages."""
+    by_source: dict[str, list[Mapping[str, float]]] = {}
+    for (source, _), systems in scores.items():
+        by_source.setdefault(source, []).append(systems)
+    return {
+        source: {
+            system: float(np.mean([systems[system] for systems in pairs]))
+            for system in pairs[0]
+        }
+        for source, pairs in by_source.items()
+    }
+
+
+def gain_by_type(
+    scores: PairScores, better: str, worse: str, types: Mapping[str, str]
+) -> dict[tuple[str, str], Gain]:
+    """The mean difference of two systems by the types of source and target language.
+
+    Args:
+      scores: of all pairs.
+      better: a system.
+      worse: the system whose score is subtracted.
+      types: of each language, e.g. "fusional".
+    """
+    gains: dict[tuple[str, str], list[float]] = {}
+    for (source, target), systems in scores.items():
+        kinds = types[source], types[target]
+        gains.setdefault(kinds, []).append(systems[better] - systems[worse])
+    return {
+        kinds: Gain(float(np.mean(differences)), len(differences))
+        for kinds, differences in sorted(gains.items())
+    }
+
+
+def gain_map(gains: Mapping[tuple[str, str], Gain]) -> Figure:
+    """Gains by the types of the source (rows) and of the target (columns)."""
+    sources, targets = (sorted({kinds[i] for kinds in gains}) for i in (0, 1))
+    table = np.full((len(sources), len(targets)), np.nan)
+    for (source, target), gain in gains.items():
+        table[sources.index(source), targets.index(target)] = gain.mean
+    return figures.heat_map(
+        table, sources, targets, "gain by type", x_label="target", y_label="source"
+    )
 
 
 def spectra(spaces: Mapping[str, np.ndarray]) -> Figure:
