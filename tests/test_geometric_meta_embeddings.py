@@ -55,6 +55,24 @@ def test_a_users_own_files(files, world, tmp_path, monkeypatch):
         assert (tmp_path / "run" / "figures" / f"{name}.svg").exists()
 
 
+def test_tests_that_no_word_covers_are_named_and_left_out(
+    files, world, tmp_path, monkeypatch
+):
+    foreign = tuple(pair._replace(first="xx", second="yy") for pair in world.pairs)
+    known = kinds.SimilarityTest("planted", world.pairs)
+    unknown = kinds.SimilarityTest("foreign", foreign)
+    arguments = ("custom", "--sources", *files[:2], "--workdir", str(tmp_path / "run"))
+    arguments += ("--resamples", "50", "--no-progress")
+    monkeypatch.setattr(data, "load_tests", lambda _: data.Tests((known, unknown), ()))
+    written = main.run(config_of(*arguments))
+    assert written["config"]["tests without a covered item"] == ["foreign"]
+    assert {one["name"] for one in written["data"]}.isdisjoint({"foreign"})
+    assert np.isfinite([row["measured"] for row in written["rows"]]).all()
+    monkeypatch.setattr(data, "load_tests", lambda _: data.Tests((unknown,), ()))
+    with pytest.raises(InputError, match="cover no item of any test"):
+        main.run(config_of(*arguments))
+
+
 def test_the_union_of_words_has_a_row_for_each(files):
     config = config_of("custom", "--sources", *files, "--words", "union")
     sources = data.load_sources(config)

@@ -17,6 +17,7 @@ from experiments.geometric_meta_embeddings.config import (
 from jaxemb import terminal
 from jaxemb.analysis import figures, geometry
 from jaxemb.data.vectors import WordVectors, write_word_vectors
+from jaxemb.errors import InputError
 from jaxemb.eval import intervals, kinds
 from jaxemb.eval.intervals import Interval
 from jaxemb.eval.settings import Settings
@@ -58,6 +59,7 @@ def _run(config: Config, workdir: Path) -> dict:
         write_word_vectors(workdir / f"{name.lower()}.txt", tables[name])
     settings = Settings(resamples=config.resamples)
     board = Board(tests, settings, show=config.run.progress)
+    left_out = board.leave_out_uncovered(tables["AVG"])
     rows = [row for name, table in tables.items() for row in board.rows(name, table)]
     swept = {}
     for c in sorted({*config.sweep, config.c}):
@@ -81,7 +83,10 @@ def _run(config: Config, workdir: Path) -> dict:
     written = {
         "slug": SLUG,
         "preset": config.preset,
-        "config": _described(config, sources, learned, equal),
+        "config": {
+            **_described(config, sources, learned, equal),
+            "tests without a covered item": left_out,
+        },
         "data": [*sources.data, *board.data()],
         "rows": rows,
         "claims": claims,
@@ -109,6 +114,22 @@ class Board:
             self._kept.append(table)
             self._outcomes[key] = test.score(table, self._settings, (table,))
         return self._outcomes[key]
+
+    def leave_out_uncovered(self, table: WordVectors) -> list[str]:
+        """Drops the tests of which a table knows no item, and names them."""
+        dropped = []
+        for group, tests in self._groups.items():
+            known = [t for t in tests if self.outcome(t, table).fields["covered"]]
+            dropped += [test.name for test in tests if test not in known]
+            self._groups[group] = tuple(known)
+        if not any(self._groups.values()):
+            raise InputError(
+                f"the {len(table):,} words of the sources cover no item of any test; "
+                "expected English words, or --words union"
+            )
+        if dropped:
+            terminal.say(f"left out, with no item covered: {', '.join(dropped)}")
+        return dropped
 
     def rows(self, name: str, table: WordVectors) -> list[results.Row]:
         """The two means, then every test's score."""
