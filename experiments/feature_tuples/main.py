@@ -11,7 +11,7 @@ from etils import epath
 from experiments.common.rows import print_claims, print_side_by_side, summary_row
 from experiments.feature_tuples import analyse, compare, data, model, printed
 from experiments.feature_tuples.config import FITTED, SLUG, Config
-from experiments.feature_tuples.model import Measured
+from experiments.feature_tuples.model import EVERY_LIST, MAIN, Measured
 from jaxemb import storage, terminal
 from jaxemb.errors import InputError
 from jaxemb.eval import analogy
@@ -20,7 +20,6 @@ from jaxemb.eval.pair_scores import PairScores
 from jaxemb.spaces import fuzzy
 from jaxemb.train import loop, results
 
-_MAIN = ("cosine", "KL", "CE")
 _FEWEST = 30  # compounds below which a percentile bootstrap says too little for a claim
 
 
@@ -94,7 +93,7 @@ def _told(measured: Measured) -> str:
     first = next(iter(measured.similarity))
     scores = [
         f"{name} {np.mean(_correlations(measured.similarity[first][name])):.4f}"
-        for name in _MAIN
+        for name in MAIN
     ]
     for name in ("3CosAdd", "sets") if measured.analogies else ():
         found = [100 * one.at().whole.accuracy for one in measured.analogies[name]]
@@ -133,13 +132,13 @@ def _bounded(row: results.Row, interval: Interval) -> results.Row:
 
 def _similarity_rows(config: Config, measured: Measured) -> list[results.Row]:
     """Table 8."""
-    return _list_of(config, measured, next(iter(measured.similarity)), _MAIN, "")
+    return _list_of(config, measured, next(iter(measured.similarity)), MAIN, "")
 
 
 def _reading_rows(config: Config, measured: Measured) -> list[results.Row]:
     """The same by every other reading of the measures."""
     first = next(iter(measured.similarity))
-    names = [n for n in measured.similarity[first] if n not in _MAIN]
+    names = [n for n in measured.similarity[first] if n not in MAIN]
     return _list_of(config, measured, first, names, ", other readings")
 
 
@@ -163,7 +162,7 @@ def _list_rows(config: Config, measured: Measured, each: bool) -> list[results.R
     _, *others = measured.similarity
     rows = []
     if others:
-        for system in _MAIN:
+        for system in _known(measured, others[0]):
             by_list = [_correlations(measured.similarity[n][system]) for n in others]
             scored = [values for values in by_list if np.all(np.isfinite(values))]
             if scored:
@@ -171,8 +170,13 @@ def _list_rows(config: Config, measured: Measured, each: bool) -> list[results.R
                 metric = f"mean of {len(scored)} other lists, Spearman"
                 rows.append(summary_row(name, metric, np.mean(scored, axis=0)))
     for name in others if each else ():
-        rows += _list_of(config, measured, name, _MAIN, "")
+        rows += _list_of(config, measured, name, _known(measured, name), "")
     return rows
+
+
+def _known(measured: Measured, name: str) -> list[str]:
+    """The systems that score every list, as far as the run has them."""
+    return [system for system in EVERY_LIST if system in measured.similarity[name]]
 
 
 def _analogy_rows(measured: Measured) -> list[results.Row]:

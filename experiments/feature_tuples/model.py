@@ -21,6 +21,8 @@ from jaxemb.spaces import fuzzy, normalize
 from jaxemb.spaces.fuzzy import FuzzyEmbedding, Measure
 
 UNIT = "unit rows"
+MAIN = ("cosine", "KL", "CE")
+EVERY_LIST = (*MAIN, f"{FITTED}: CE, Bernoulli")
 RESTRICTED = ("3CosAdd", "sets")
 PROTOCOLS: tuple[compounds_eval.Protocol, ...] = ("constituents", "joined")
 
@@ -66,9 +68,10 @@ def analogy_systems(config: Config) -> list[System]:
     ):
         made.append(System(name, measure, config.normaliser))
     made.append(System(f"{UNIT}: sets", Measure("kl"), config.normaliser, unit=True))
+    if "max" in config.variants:
+        made.append(System("max: sets", Measure("kl"), "max"))
     for other in config.variants:
         if other in ("max", FITTED):
-            made.append(System(f"{other}: sets", Measure("kl"), other))
             name = f"{other}: sets, Bernoulli"
             made.append(System(name, Measure("kl", True), other))
     return made
@@ -166,9 +169,10 @@ def _add_similarity(
     case = measured.space.case
     for place, (name, pairs) in enumerate(lists.items()):
         by_system = measured.similarity.setdefault(name, {})
-        # Other readings on the first list, SimLex-999; the paper's on every list.
-        for system in similarity_systems(config)[: None if place == 0 else 3]:
+        for system in similarity_systems(config):
             if system.unit and measured.space.unit_rows:
+                continue
+            if place and system.name not in EVERY_LIST:  # other readings: SimLex-999
                 continue
             scores = pair_similarity(views, pairs, system, case)
             by_system.setdefault(system.name, []).append(scores)
