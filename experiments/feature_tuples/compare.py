@@ -12,8 +12,10 @@ import numpy as np
 
 from experiments.feature_tuples.config import Config
 from jaxemb.eval import intervals, pair_scores
+from jaxemb.eval.function_words import Ranking
 from jaxemb.eval.intervals import Interval, Verdict
 from jaxemb.eval.pair_scores import Metric, PairScores
+from jaxemb.eval.ranked_analogy import RankedAnalogies
 from jaxemb.train import results
 
 
@@ -25,6 +27,11 @@ class Gap(NamedTuple):
     """None of a single seed."""
     over: str
     """What the items are, and how many."""
+
+    @property
+    def known(self) -> bool:
+        """Whether there is an interval to judge by."""
+        return self.items.known
 
     @property
     def verdict(self) -> Verdict:
@@ -69,25 +76,52 @@ def correlations(
     return Gap(items, _over_seeds(by_seed), f"{common} pairs")
 
 
-def means(
-    config: Config,
-    better: Sequence[np.ndarray],
-    worse: Sequence[np.ndarray],
-    over: str,
-    *,
-    scale: float = 100.0,
+def analogies(
+    config: Config, terms: Sequence[tuple[float, Sequence[RankedAnalogies]]]
 ) -> Gap:
-    """The difference of means over items, `scale` times; nan items are left out.
+    """A weighted sum of accuracies (%), over the questions that every table covers.
+
+    Google's questions are made by asking each pair of words with every other of its
+    section, so that pairs are resampled and not questions.
 
     Args:
       config: of the run.
-      better: one value an item, by seed.
-      worse: the same of the other system.
-      over: what items are.
-      scale: 100 for per cent.
+      terms: weight, and answers to the same questions by seed.
     """
-    gaps = scale * (np.stack(better) - np.stack(worse))  # seeds items
-    gaps = gaps[:, ~np.any(np.isnan(gaps), axis=0)]
+    gaps = sum(
+        100 * weight * np.stack([one.items() for one in many]) for weight, many in terms
+    )  # seeds questions
+    known = ~np.any(np.isnan(gaps), axis=0)
+    gaps, pairs = gaps[:, known], terms[0][1][0].pairs[known]
+    items = intervals.crossed_bootstrap(
+        gaps.mean(axis=0), pairs, resamples=config.resamples
+    )
+    over = f"the {len(np.unique(pairs))} word pairs of {len(pairs)} questions"
+    return Gap(items, _over_seeds(gaps.mean(axis=1).tolist()), over)
+
+
+def rankings(
+    config: Config, better: Sequence[Ranking], worse: Sequence[Ranking], n: int
+) -> Gap:
+    """Function words among the first n of two rankings of the same words."""
+    statistics = [
+        (a.resampled(n), b.resampled(n)) for a, b in zip(better, worse, strict=True)
+    ]
+    words = len(better[0].words)
+    items = intervals.bootstrap(
+        lambda rows: np.mean([a(rows) - b(rows) for a, b in statistics], axis=0),
+        words,
+        resamples=config.resamples,
+    )
+    by_seed = [
+        float(a.found(n) - b.found(n)) for a, b in zip(better, worse, strict=True)
+    ]
+    return Gap(items, _over_seeds(by_seed), f"{words} words")
+
+
+def shares(config: Config, inside: Sequence[np.ndarray], over: str) -> Gap:
+    """How many points above one half the share of items is; one array a seed."""
+    gaps = 100 * (np.stack(inside) - 0.5)  # seeds items
     by_item = gaps.mean(axis=0)
     items = intervals.bootstrap(
         lambda rows: by_item[rows].mean(axis=-1),

@@ -71,6 +71,11 @@ class Space:
     analogies: bool
     """Whether its analogies are answered."""
 
+    @property
+    def unit_rows(self) -> bool:
+        """Whether rows have length 1 already: what was learned of lengths is lost."""
+        return all(np.allclose(t.norms, 1, atol=1e-3) for t in self.tables)
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Text:

@@ -10,8 +10,8 @@ from etils import epath
 
 from experiments.common.rows import print_claims, print_side_by_side, summary_row
 from experiments.feature_tuples import analyse, compare, data, model, printed
-from experiments.feature_tuples.config import SLUG, Config
-from experiments.feature_tuples.model import Measured
+from experiments.feature_tuples.config import FITTED, SLUG, Config
+from experiments.feature_tuples.model import EVERY_LIST, MAIN, Measured
 from jaxemb import storage, terminal
 from jaxemb.errors import InputError
 from jaxemb.eval import analogy
@@ -20,7 +20,7 @@ from jaxemb.eval.pair_scores import PairScores
 from jaxemb.spaces import fuzzy
 from jaxemb.train import loop, results
 
-_MAIN = ("cosine", "KL", "CE")
+_FEWEST = 30  # compounds below which a percentile bootstrap says too little for a claim
 
 
 def run(config: Config) -> dict:
@@ -51,7 +51,7 @@ def run(config: Config) -> dict:
         rows += _entropy_rows(chosen)
         rows += analyse.hub_rows(chosen.space, hubs)
         claims = _claims(config, measured, chosen)
-        more_rows, more_claims = analyse.inclusion(config, chosen.space, tests.hyponyms)
+        more_rows, more_claims = analyse.inclusion(config, chosen.space, tests)
         rows, claims = rows + more_rows, claims + more_claims
         analyse.draw(config, measured, hubs, workdir)
     folders = [*data.part_folders(config, workdir), workdir / "tests"]
@@ -93,7 +93,7 @@ def _told(measured: Measured) -> str:
     first = next(iter(measured.similarity))
     scores = [
         f"{name} {np.mean(_correlations(measured.similarity[first][name])):.4f}"
-        for name in _MAIN
+        for name in MAIN
     ]
     for name in ("3CosAdd", "sets") if measured.analogies else ():
         found = [100 * one.at().whole.accuracy for one in measured.analogies[name]]
@@ -132,13 +132,13 @@ def _bounded(row: results.Row, interval: Interval) -> results.Row:
 
 def _similarity_rows(config: Config, measured: Measured) -> list[results.Row]:
     """Table 8."""
-    return _list_of(config, measured, next(iter(measured.similarity)), _MAIN, "")
+    return _list_of(config, measured, next(iter(measured.similarity)), MAIN, "")
 
 
 def _reading_rows(config: Config, measured: Measured) -> list[results.Row]:
     """The same by every other reading of the measures."""
     first = next(iter(measured.similarity))
-    names = [n for n in measured.similarity[first] if n not in _MAIN]
+    names = [n for n in measured.similarity[first] if n not in MAIN]
     return _list_of(config, measured, first, names, ", other readings")
 
 
@@ -162,7 +162,7 @@ def _list_rows(config: Config, measured: Measured, each: bool) -> list[results.R
     _, *others = measured.similarity
     rows = []
     if others:
-        for system in _MAIN:
+        for system in _known(measured, others[0]):
             by_list = [_correlations(measured.similarity[n][system]) for n in others]
             scored = [values for values in by_list if np.all(np.isfinite(values))]
             if scored:
@@ -170,8 +170,13 @@ def _list_rows(config: Config, measured: Measured, each: bool) -> list[results.R
                 metric = f"mean of {len(scored)} other lists, Spearman"
                 rows.append(summary_row(name, metric, np.mean(scored, axis=0)))
     for name in others if each else ():
-        rows += _list_of(config, measured, name, _MAIN, "")
+        rows += _list_of(config, measured, name, _known(measured, name), "")
     return rows
+
+
+def _known(measured: Measured, name: str) -> list[str]:
+    """The systems that score every list, as far as the run has them."""
+    return [system for system in EVERY_LIST if system in measured.similarity[name]]
 
 
 def _analogy_rows(measured: Measured) -> list[results.Row]:
@@ -259,9 +264,12 @@ def _entropy_rows(measured: Measured) -> list[results.Row]:
             name = f"{measured.space.name}, {normaliser}"
             rows.append(_exact_row(name, f"entropy, {word}", values))
     words = len(measured.space.tables[0])
-    bound = fuzzy.entropy_bound(words, measured.space.dim)
-    name = f"{measured.space.name}, bound under softmax"
-    return [*rows, _exact_row(name, "entropy, mean of words", [bound])]
+    dim, name = measured.space.dim, measured.space.name
+    for how, parts in (("softmax", words), ("rows that sum to 1", dim)):
+        bound = fuzzy.entropy_bound(parts, dim)
+        label = f"{name}, bound under {how}"
+        rows.append(_exact_row(label, "entropy, mean of words", [bound]))
+    return rows
 
 
 def _exact_row(name: str, metric: str, values: Sequence[float]) -> results.Row:
@@ -281,6 +289,7 @@ def _claims(
     claims += _fading_claims(config, measured)
     for m in measured:
         claims += _analogy_claims(config, m)
+    claims += _fading_analogy_claims(config, measured)
     claims += _function_word_claims(config, chosen)
     for m in measured:
         claims += _compound_claims(config, m)
@@ -296,7 +305,11 @@ def _similarity_claims(config: Config, measured: Measured) -> list[results.Claim
         ("CE", "KL"),
         ("KL, Bernoulli", "cosine"),
         ("CE, Bernoulli", "cosine"),
+        (f"{FITTED}: KL, Bernoulli", "cosine"),
+        (f"{FITTED}: CE, Bernoulli", "cosine"),
     ):
+        if better not in by_system:
+            continue
         terms = [(1.0, by_system[better]), (-1.0, by_system[worse])]
         gap = compare.correlations(config, terms)
         text = f"{better} beats {worse} on {first} ({measured.space.name})"
@@ -311,7 +324,9 @@ def _fading_claims(config: Config, measured: Sequence[Measured]) -> list[results
     low, high = measured[0], measured[-1]
     first = next(iter(low.similarity))
     claims = []
-    for name in ("CE", "KL, Bernoulli"):
+    for name in ("CE", "KL, Bernoulli", f"{FITTED}: CE, Bernoulli"):
+        if name not in low.similarity[first]:
+            continue
         terms = [
             (sign, m.similarity[first][system])
             for m, system, sign in (
@@ -335,30 +350,55 @@ def _analogy_claims(config: Config, measured: Measured) -> list[results.Claim]:
     if not found or not found["sets"][0].at(1).whole.scored:
         return []
     claims = []
-    for name in ("sets", "sets, Bernoulli"):
-        ours, theirs = (
-            [one.items() for one in found[system]] for system in (name, "3CosAdd")
-        )
-        gap = compare.means(config, ours, theirs, "questions")
+    for name in _answering(config):
+        gap = compare.analogies(config, [(1.0, found[name]), (-1.0, found["3CosAdd"])])
         text = f"{name}: more analogies than by 3CosAdd ({measured.space.name})"
         claims.append(gap.claim(text, " points"))
     return claims
 
 
-def _function_word_claims(config: Config, measured: Measured) -> list[results.Claim]:
-    """Paired by place: the first words of both rankings, the second ones, and so on."""
+def _fading_analogy_claims(
+    config: Config, measured: Sequence[Measured]
+) -> list[results.Claim]:
+    """Sec. 5.4: sets fall behind vectors as dimensions grow."""
+    answered = [m for m in measured if m.analogies]
+    if config.vectors or len(answered) < 2:
+        return []
+    low, high = answered[0], answered[-1]
     claims = []
-    for n in config.tops:
-        ours, theirs = (
-            [one.hits[:n].astype(np.float64) for one in measured.rankings[name]]
-            for name in ("entropy", "frequency")
-        )
-        gap = compare.means(config, ours, theirs, "places of the rankings", scale=n)
+    for name in _answering(config):
+        terms = [
+            (1.0, low.analogies[name]),
+            (-1.0, low.analogies["3CosAdd"]),
+            (-1.0, high.analogies[name]),
+            (1.0, high.analogies["3CosAdd"]),
+        ]
+        gap = compare.analogies(config, terms)
         text = (
-            f"entropy finds more function words than frequency in the first {n} "
-            f"({measured.space.name})"
+            f"what {name} gains over 3CosAdd on analogies is more at {low.space.name} "
+            f"than at {high.space.name}"
         )
-        claims.append(gap.claim(text, " words"))
+        claims.append(gap.claim(text, " points"))
+    return claims
+
+
+def _answering(config: Config) -> list[str]:
+    """The systems whose answers are claimed to be better than those of 3CosAdd."""
+    fitted = [f"{FITTED}: sets, Bernoulli"] if config.fitted else []
+    return ["sets", "sets, Bernoulli", *fitted]
+
+
+def _function_word_claims(config: Config, measured: Measured) -> list[results.Claim]:
+    claims = []
+    for name in ("entropy", f"entropy, {FITTED}"):
+        for n in config.tops if name in measured.rankings else ():
+            ours, theirs = measured.rankings[name], measured.rankings["frequency"]
+            gap = compare.rankings(config, ours, theirs, n)
+            text = (
+                f"{name}: more function words than by frequency in the first {n} "
+                f"({measured.space.name})"
+            )
+            claims.append(gap.claim(text, " words"))
     return claims
 
 
@@ -369,10 +409,15 @@ def _compound_claims(config: Config, measured: Measured) -> list[results.Claim]:
             ("CE", "spearman"),
             ("CE", "pearson"),
             ("KL, Bernoulli", "spearman"),
+            (f"{FITTED}: CE, Bernoulli", "spearman"),
+            (f"{FITTED}: CE, Bernoulli", "pearson"),
         ):
+            covered = by_system["cosine"][0].covered
+            if better not in by_system or covered < _FEWEST:
+                continue
             terms = [(1.0, by_system[better]), (-1.0, by_system["cosine"])]
             gap = compare.correlations(config, terms, which)
-            if not gap.items.known:  # too few compounds, or all rated alike
+            if not gap.known:  # all rated alike
                 continue
             text = (
                 f"{better} beats cosine on compounds of {name}, {protocol}, "
@@ -413,7 +458,10 @@ def _described(
         "interval": "95 %. Rows: Student t over seeds; of a table that is only read, "
         "bootstrap over pairs or Wilson over questions. Claims: bootstrap over items "
         "of the mean over seeds, and Student t over seeds; a verdict is what both say. "
-        "Function words are paired by place of the rankings",
+        "Items are pairs of a list, compounds, the word pairs that questions are made "
+        "of, the frequent words that are ranked. No claim is made of fewer than "
+        f"{_FEWEST} compounds",
+        "rows of length 1": [m.space.name for m in measured if m.space.unit_rows],
         "case": "trained on lower-cased text and tested lower-cased; tables that are "
         "read, as written or else lower-cased",
     }

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from experiments.feature_tuples.config import Config, Normaliser
+from experiments.feature_tuples.config import FITTED, Config, Normaliser
 from experiments.feature_tuples.data import Space, Tests
 from jaxemb.data.compounds import Compound
 from jaxemb.data.pairs import WordPair
@@ -21,6 +21,9 @@ from jaxemb.spaces import fuzzy, normalize
 from jaxemb.spaces.fuzzy import FuzzyEmbedding, Measure
 
 UNIT = "unit rows"
+MAIN = ("cosine", "KL", "CE")
+EVERY_LIST = (*MAIN, f"{FITTED}: CE, Bernoulli")
+RESTRICTED = ("3CosAdd", "sets")
 PROTOCOLS: tuple[compounds_eval.Protocol, ...] = ("constituents", "joined")
 
 
@@ -67,7 +70,28 @@ def analogy_systems(config: Config) -> list[System]:
     made.append(System(f"{UNIT}: sets", Measure("kl"), config.normaliser, unit=True))
     if "max" in config.variants:
         made.append(System("max: sets", Measure("kl"), "max"))
-        made.append(System("max: sets, Bernoulli", Measure("kl", True), "max"))
+    for other in config.variants:
+        if other in ("max", FITTED):
+            name = f"{other}: sets, Bernoulli"
+            made.append(System(name, Measure("kl", True), other))
+    return made
+
+
+def compound_systems(config: Config) -> list[System]:
+    """The cosine, the paper's measures and their proper forms."""
+    made = [System("cosine")]
+    for name, measure in (
+        ("KL", Measure("kl")),
+        ("CE", Measure("cross-entropy")),
+        ("KL, Bernoulli", Measure("kl", True)),
+    ):
+        made.append(System(name, measure, config.normaliser))
+    for name, measure in (
+        ("KL, Bernoulli", Measure("kl", True)),
+        ("CE, Bernoulli", Measure("cross-entropy", True)),
+    ):
+        if config.fitted:
+            made.append(System(f"{FITTED}: {name}", measure, FITTED))
     return made
 
 
@@ -145,8 +169,11 @@ def _add_similarity(
     case = measured.space.case
     for place, (name, pairs) in enumerate(lists.items()):
         by_system = measured.similarity.setdefault(name, {})
-        # Other readings on the first list, SimLex-999; the paper's on every list.
-        for system in similarity_systems(config)[: None if place == 0 else 3]:
+        for system in similarity_systems(config):
+            if system.unit and measured.space.unit_rows:
+                continue
+            if place and system.name not in EVERY_LIST:  # other readings: SimLex-999
+                continue
             scores = pair_similarity(views, pairs, system, case)
             by_system.setdefault(system.name, []).append(scores)
 
@@ -157,25 +184,29 @@ def _add_compounds(
     views: Views,
     sets: Mapping[str, Sequence[Compound]],
 ) -> None:
-    how = {"case": measured.space.case}
+    case = measured.space.case
     # Head and modifier both ways; of a compound and its parts, the compound first.
     directions = {"constituents": "mean", "joined": "forward"}
     for name, rated in sets.items():
         for protocol in PROTOCOLS:
             by_system = measured.compounds.setdefault((name, protocol), {})
-            scores = compounds_eval.by_cosine(views.table, rated, protocol, **how)
-            by_system.setdefault("cosine", []).append(scores)
-            for short, kind, bernoulli in (
-                ("KL", "kl", False),
-                ("CE", "cross-entropy", False),
-                ("KL, Bernoulli", "kl", True),
-            ):
-                measure = Measure(kind, bernoulli, directions[protocol])
-                embedding = views.embedding(config.normaliser)
-                scores = compounds_eval.by_sets(
-                    views.table, embedding, rated, protocol, measure, **how
-                )
-                by_system.setdefault(short, []).append(scores)
+            for system in compound_systems(config):
+                if system.measure is None:
+                    scores = compounds_eval.by_cosine(
+                        views.table, rated, protocol, case=case
+                    )
+                else:
+                    scores = compounds_eval.by_sets(
+                        views.table,
+                        views.embedding(system.normaliser),
+                        rated,
+                        protocol,
+                        dataclasses.replace(
+                            system.measure, direction=directions[protocol]
+                        ),
+                        case=case,
+                    )
+                by_system.setdefault(system.name, []).append(scores)
 
 
 def _add_rankings(
@@ -184,16 +215,15 @@ def _add_rankings(
     counts, words = measured.space.counts, views.table.words
     least = config.frequent_rows if counts is None else config.frequent
     by_count = -np.arange(len(words)) if counts is None else counts
-    values = {
-        "entropy": fuzzy.entropy(views.embedding(config.normaliser).p),
-        "frequency": by_count,
-        "cardinality": fuzzy.cardinality(views.embedding(config.normaliser).p),
-        "length": views.table.norms,
-    }
+    sets = views.embedding(config.normaliser).p
+    values = {"entropy": fuzzy.entropy(sets), "frequency": by_count}
     for other in config.variants:
         values[f"entropy, {other}"] = fuzzy.entropy(views.embedding(other).p)
-    unit = views.embedding(config.normaliser, unit=True)
-    values[f"entropy, {UNIT}"] = fuzzy.entropy(unit.p)
+    values["cardinality"] = fuzzy.cardinality(sets)
+    if not measured.space.unit_rows:
+        values |= {"length": views.table.norms, "shortness": -views.table.norms}
+        unit = views.embedding(config.normaliser, unit=True)
+        values[f"entropy, {UNIT}"] = fuzzy.entropy(unit.p)
     for name, one in values.items():
         ranking = function_words.ranked(
             words, np.asarray(one), known, counts=counts, least=least
@@ -216,8 +246,10 @@ def _add_entropies(config: Config, measured: Measured, views: Views) -> None:
 def _add_analogies(
     config: Config, measured: Measured, views: Views, tests: Tests
 ) -> None:
-    how = {"case": measured.space.case}
-    for place, system in enumerate(analogy_systems(config)):
+    case = measured.space.case
+    for system in analogy_systems(config):
+        if system.unit and measured.space.unit_rows:
+            continue
         if system.measure is None:
             asked = ranked_analogy.three_cos_add(views.table)
         else:
@@ -225,11 +257,16 @@ def _add_analogies(
                 views.embedding(system.normaliser, system.unit), system.measure
             )
         found = ranked_analogy.ranked_analogies(
-            views.table, tests.analogies, asked, **how
+            views.table, tests.analogies, asked, case=case
         )
         measured.analogies.setdefault(system.name, []).append(found)
-        if place < 2:  # word2vec's habit, for its own method and the paper's
+        # word2vec's habit, for its own method and the paper's.
+        if system.name in RESTRICTED and config.candidates < len(views.table):
             found = ranked_analogy.ranked_analogies(
-                views.table, tests.analogies, asked, first_rows=config.candidates, **how
+                views.table,
+                tests.analogies,
+                asked,
+                first_rows=config.candidates,
+                case=case,
             )
             measured.restricted.setdefault(system.name, []).append(found)

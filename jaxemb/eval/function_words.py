@@ -11,6 +11,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from jaxemb.errors import InputError
+from jaxemb.eval import intervals
+from jaxemb.eval.intervals import Statistic
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -27,6 +29,21 @@ class Ranking:
     def curve(self, most: int) -> Int[np.ndarray, " n"]:
         """`found` of 1, 2, …, as far as there are words."""
         return np.cumsum(self.hits[:most])
+
+    def resampled(self, n: int) -> Statistic:
+        """`found(n)` of resamples of the words, as `intervals.bootstrap` calls it.
+
+        A word that is drawn twice stands twice. Words are numbered by the alphabet, so
+        that rankings of the same words are of the same resamples.
+        """
+        order = np.argsort(np.argsort(self.words))
+
+        def statistic(rows: Int[np.ndarray, "resamples draws"]) -> np.ndarray:
+            drawn = intervals.times_drawn(rows, len(order))[:, order]
+            before = np.cumsum(drawn, axis=1) - drawn
+            return np.clip(n - before, 0, drawn) @ self.hits.astype(np.float64)
+
+        return statistic
 
 
 def ranked(

@@ -180,6 +180,55 @@ def paired_bootstrap(
     )
 
 
+def crossed_bootstrap(
+    values: Float[np.ndarray, " items"],
+    units: Int[np.ndarray, "items 2"],
+    *,
+    seed: int = 0,
+    resamples: int = 1000,
+    level: float = 0.95,
+) -> Interval:
+    """Bootstrap of the mean of items that are made of two units each (Owen 2007).
+
+    A unit is in many items, which are then no independent draws: an analogy is made of
+    two pairs of words, and each pair is asked with all others. Units are drawn, and an
+    item counts as often as its first was drawn times as often as its second was:
+
+        sum_i c[u_i] c[v_i] x_i / sum_i c[u_i] c[v_i]
+
+    Args:
+      values: one an item.
+      units: the numbers of its two units.
+      seed: of the draws.
+      resamples: how many.
+      level: of the interval.
+    """
+    _, places = np.unique(units, return_inverse=True)
+    first, second = places.reshape(-1, 2).T
+    n = int(places.max(initial=-1)) + 1
+    totals, items = np.zeros((n, n)), np.zeros((n, n))
+    np.add.at(totals, (first, second), values)
+    np.add.at(items, (first, second), 1.0)
+
+    def statistic(rows: Int[np.ndarray, "resamples units"]) -> np.ndarray:
+        drawn = times_drawn(rows, n).astype(np.float64)
+        weight = np.einsum("ru,ru->r", drawn @ items, drawn)
+        total = np.einsum("ru,ru->r", drawn @ totals, drawn)
+        return np.divide(
+            total, weight, out=np.full(len(rows), np.nan), where=weight > 0
+        )
+
+    return bootstrap(statistic, n, seed=seed, resamples=resamples, level=level)
+
+
+def times_drawn(
+    rows: Int[np.ndarray, "resamples draws"], n: int
+) -> Int[np.ndarray, "resamples n"]:
+    """How often each of n items is in each resample."""
+    shifted = rows + n * np.arange(len(rows))[:, np.newaxis]
+    return np.bincount(shifted.ravel(), minlength=len(rows) * n).reshape(-1, n)
+
+
 def bounds_text(low: float, high: float) -> str:
     """An interval as printed tables have it; `none` where there is none."""
     if math.isnan(low) or math.isnan(high):

@@ -51,6 +51,19 @@ class RankedAnalogies:
         covered = ~np.isnan(self.ranks)
         return analogy.by_section(self.sections, self.ranks <= k, covered, covered)
 
+    @property
+    def pairs(self) -> Int[np.ndarray, "questions 2"]:
+        """Which two pairs of words a question is made of, for `crossed_bootstrap`."""
+        numbers: dict[tuple[str, str], int] = {}
+        return np.array(
+            [
+                [numbers.setdefault(pair, len(numbers)) for pair in (q[:2], q[2:])]
+                for questions in self.sections.values()
+                for q in questions
+            ],
+            np.int64,
+        ).reshape(-1, 2)
+
     def items(self, k: int = 1) -> Float[np.ndarray, " questions"]:
         """1 for a question that is right at k, 0 for a wrong one, nan for no score."""
         return np.where(np.isnan(self.ranks), np.nan, self.ranks <= k)

@@ -19,7 +19,7 @@ from jaxemb.errors import InputError
 
 Sets = Float[np.ndarray, "*sets dim"]
 Values = Float[np.ndarray, "*sets"] | float  # one a set
-Normaliser = Literal["softmax", "max", "mean", "exp-exp"]
+Normaliser = Literal["softmax", "max", "mean", "exp-exp", "rows", "softmax-rows"]
 Direction = Literal["forward", "backward", "mean"]
 
 # What stands for 0 where a logarithm of it is asked for.
@@ -32,7 +32,7 @@ _LARGEST = 700.0
 class FuzzyEmbedding:
     """The logarithms of a vocabulary's feature probabilities."""
 
-    log_p: np.ndarray  # (words, dim), at most 0 save for the normaliser "mean"
+    log_p: np.ndarray  # (words, dim), at most 0
 
     @classmethod
     def from_vectors(
@@ -43,21 +43,28 @@ class FuzzyEmbedding:
         """Reads a word space as fuzzy sets.
 
         Args:
-          vectors: rows are words; a constant added to a column changes nothing.
+          vectors: rows are words. A constant added to a column changes nothing, save
+            under "exp-exp" and "rows".
           normaliser: what a column of `exp(w)` is divided by: its sum ("softmax", what
             the paper says), its largest number ("max", so that a feature has a full
             member), its mean ("mean", clipped at 1), or `sum_u exp(exp(u))`
             ("exp-exp", the denominator as printed, whose second exponential is taken
-            for a slip). Under the sum the entropy of n features over V words is at
-            most `entropy_bound(V, n)`, far below the figures that the paper prints:
-            those need another divisor, which it does not name.
+            for a slip). Or what a row is divided by: `exp(w)` by its sum ("rows"), or
+            the softmax of columns by its sum ("softmax-rows"). Under "softmax" the mean
+            entropy of n features over V words is at most `entropy_bound(V, n)`, far
+            below what the paper prints; where rows sum to 1 no entropy is above
+            `entropy_bound(n, n)`, which is just above what it prints.
         """
         vectors = np.asarray(vectors, np.float64)
         if not np.all(np.isfinite(vectors)):
             raise InputError("a word has numbers that are not finite; expected numbers")
+        if normaliser == "rows":
+            return cls(special.log_softmax(vectors, axis=1))
         total = special.logsumexp(vectors, axis=0, keepdims=True)
         if normaliser == "softmax":
             return cls(vectors - total)
+        if normaliser == "softmax-rows":
+            return cls(special.log_softmax(vectors - total, axis=1))
         if normaliser == "max":
             return cls(vectors - vectors.max(axis=0, keepdims=True))
         if normaliser == "mean":
@@ -140,7 +147,8 @@ def entropy_bound(words: int, dim: int) -> float:
     """`n h(1/V)`: the largest mean entropy of V words with n features under softmax.
 
     A column sums to 1 and the binary entropy h is concave, so that its mean over words
-    is at most h of the mean probability 1/V.
+    is at most h of the mean probability 1/V. For the same reason `n h(1/n)` bounds the
+    entropy of a set that sums to 1.
     """
     return dim * float(special.entr(1 / words) + special.entr(1 - 1 / words))
 

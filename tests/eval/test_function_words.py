@@ -20,6 +20,31 @@ def test_rankings_count_function_words():
     assert by_count.found(2) == 1
 
 
+def test_resamples_are_ranked_anew():
+    rng = np.random.default_rng(0)
+    words = tuple(f"w{i}" for i in range(40))
+    known = words[::3]
+    rankings = [
+        function_words.ranked(words, rng.normal(size=40), known, least=40)
+        for _ in range(2)
+    ]
+    rows = rng.integers(0, 40, (25, 40))
+    numbered = sorted(words)
+    for ranking in rankings:
+        place = {word: i for i, word in enumerate(ranking.words)}
+        for n in (5, 12, 40):
+            expected = [
+                sum(
+                    word in known
+                    for word in sorted((numbered[i] for i in row), key=place.get)[:n]
+                )
+                for row in rows
+            ]
+            np.testing.assert_array_equal(ranking.resampled(n)(rows), expected)
+            whole = ranking.resampled(n)(np.arange(40)[np.newaxis])
+            assert whole == ranking.found(n)
+
+
 def test_without_counts_the_first_rows_are_frequent():
     found = function_words.ranked(WORDS, np.arange(5.0), KNOWN, least=3)
     assert found.words == ("of", "film", "The")

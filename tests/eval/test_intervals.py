@@ -181,3 +181,26 @@ def test_figures_that_move_together():
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
     assert math.isnan(intervals.mean_together([]).mean)
     assert not intervals.mean_together([*same, Interval(1.0, math.nan, math.nan)]).known
+
+
+def test_items_that_share_units_are_resampled_by_units():
+    rng = np.random.default_rng(0)
+    units = np.array([(i, j) for i in range(12) for j in range(12) if i != j]) + 5
+    values = rng.normal(size=len(units))
+    found = intervals.crossed_bootstrap(values, units, resamples=300, seed=4)
+    assert found.mean == pytest.approx(values.mean())
+    drawn, again = [], np.random.default_rng(4)
+    for row in again.integers(0, 12, (300, 12)):
+        times = {unit + 5: int(np.sum(row == unit)) for unit in range(12)}
+        weights = [times[i] * times[j] for i, j in units.tolist()]
+        drawn.append(np.average(values, weights=weights))
+    expected = np.quantile(drawn, [0.025, 0.975])
+    assert (found.low, found.high) == pytest.approx(tuple(expected))
+    # What units bring along does not average out over the items that share them.
+    effects = rng.normal(size=12)
+    shared = effects[units - 5].sum(axis=1)
+    by_unit = intervals.crossed_bootstrap(shared, units)
+    by_item = intervals.bootstrap(lambda rows: shared[rows].mean(-1), len(shared))
+    assert by_unit.high - by_unit.low > 2 * (by_item.high - by_item.low)
+    none = intervals.crossed_bootstrap(np.zeros(0), np.zeros((0, 2), np.int64))
+    assert math.isnan(none.mean)

@@ -88,6 +88,25 @@ def test_sets_are_answered_as_by_loops(vectors, sections, direction, normaliser)
         np.testing.assert_array_equal(found.ranks, ranks_by_loops(score, sections))
 
 
+def test_exact_offsets_of_unit_rows_are_all_found_by_3cosadd():
+    # A word is what it means beside one of two marks, and has length 1 with either.
+    meanings = np.random.default_rng(3).normal(size=(20, 30))
+    meanings *= 0.8 / np.linalg.norm(meanings, axis=1, keepdims=True)
+    marks = np.repeat(0.6 * np.eye(2), 20, axis=0)
+    rows = np.hstack([np.tile(meanings, (2, 1)), marks]).astype(np.float32)
+    vectors = WordVectors(tuple(f"w{i}" for i in range(40)), rows)
+    pairs = [(f"w{i}", f"w{i + 20}") for i in range(20)]
+    sections = {"all": [Analogy(*p, *q) for p in pairs for q in pairs if p != q]}
+    found = ranked.ranked_analogies(vectors, sections, ranked.three_cos_add(vectors))
+    np.testing.assert_array_equal(found.ranks, 1)
+    # Each pair is one unit, wherever it stands in a question.
+    expected = [[i, j] for i in range(20) for j in range(20) if i != j]
+    names = {tuple(row): q for row, q in zip(found.pairs, sections["all"], strict=True)}
+    assert len(names) == len(expected) and len(np.unique(found.pairs)) == 20
+    for (i, j), q in names.items():
+        assert names[j, i][:2] == q[2:] and names[j, i][2:] == q[:2]
+
+
 def test_planted_offsets_are_all_found_and_totals_lie_between():
     rng = np.random.default_rng(2)
     base, offset = rng.normal(size=(20, 30)), 3 * rng.normal(size=30)

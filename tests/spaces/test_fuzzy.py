@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hypothesis_numpy
-from scipy import stats
+from scipy import special, stats
 
 from jaxemb.errors import InputError
 from jaxemb.spaces import fuzzy
@@ -157,6 +157,20 @@ def test_the_entropy_bound_is_its_formula():
         assert fuzzy.entropy_bound(words, dim) == pytest.approx(expected)
     assert fuzzy.entropy_bound(71_291, 200) == pytest.approx(0.034, abs=5e-4)
     assert fuzzy.entropy_bound(3_000_000, 300) == pytest.approx(0.0016, abs=5e-5)
+
+
+def test_rows_that_sum_to_one(vectors):
+    p = FuzzyEmbedding.from_vectors(vectors, "rows").p
+    np.testing.assert_allclose(p, special.softmax(vectors, axis=1))
+    columns = FuzzyEmbedding.from_vectors(vectors).p
+    p = FuzzyEmbedding.from_vectors(vectors, "softmax-rows").p
+    np.testing.assert_allclose(p, columns / columns.sum(axis=1, keepdims=True))
+    assert np.all(fuzzy.entropy(p) < fuzzy.entropy_bound(6, 6))
+    even = FuzzyEmbedding.from_vectors(np.zeros((30, 6)), "softmax-rows").p
+    np.testing.assert_allclose(fuzzy.entropy(even), fuzzy.entropy_bound(6, 6))
+    shifts = np.random.default_rng(2).normal(size=(1, 6))
+    moved = FuzzyEmbedding.from_vectors(vectors + shifts, "softmax-rows").p
+    np.testing.assert_allclose(moved, p)
 
 
 @given(
