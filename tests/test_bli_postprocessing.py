@@ -1,5 +1,8 @@
 """The experiment on bilingual lexicons: order of rows, files of a user, collapses."""
 
+import dataclasses
+import itertools
+
 import numpy as np
 import pytest
 
@@ -39,6 +42,42 @@ def test_the_baselines_are_orders_of_zero():
             for spaces in (raw, zero)
         ]
         np.testing.assert_array_equal(scores[0].ranks, scores[1].ranks)
+
+
+def test_orders_are_tuned_as_by_the_systems_themselves_on_parts_of_the_seed(
+    monkeypatch,
+):
+    config = config_of("smoke")
+    task = data.load_task(config)
+    rng = np.random.default_rng(1)  # 0 has made the planted languages
+    noise = 0.5 * task.source.matrix.std() * rng.normal(size=task.source.matrix.shape)
+    harder = dataclasses.replace(task.source, matrix=task.source.matrix + noise)
+    task = dataclasses.replace(task, source=harder)
+    pairs = task.train[:200]
+    grid = (-0.5, 0.0, 0.5)
+    monkeypatch.setattr(model, "GRID", grid)
+    folds = model._folds(pairs[:, 0])
+    scores = {}
+    for orders in itertools.product(grid, grid):
+        total = 0.0
+        for number in range(5):
+            fitted, held = pairs[folds != number], pairs[folds == number]
+            spaces = model.Spaces.of(task, *orders)
+            mapped = model.align_spaces(config, "supervised", spaces, fitted)
+            cosines = mapped.source[held[:, 0]] @ mapped.target.T
+            gold = np.take_along_axis(cosines, held[:, 1:], axis=1)
+            total += np.sum(1 / (1 + np.sum(cosines > gold, axis=1)))
+        scores[orders] = total / len(pairs)
+    best, second, *_ = sorted(scores.values(), reverse=True)
+    assert 0.2 < second < best - 1e-3 < 0.98  # neither a tie nor all found
+    assert scores[model.tuned_orders(config, task, pairs)] == best
+
+
+def test_folds_keep_the_translations_of_a_word_together():
+    words = np.array([5, 3, 5, 9, 3, 1, 7, 2])
+    folds = model._folds(words)
+    assert folds[0] == folds[2] and folds[1] == folds[4]
+    assert set(folds) == set(range(5))
 
 
 @pytest.fixture

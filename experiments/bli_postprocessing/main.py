@@ -52,7 +52,7 @@ class Scored:
 def run(config: Config) -> dict:
     """Runs a preset and returns its results, as written to `results.json`."""
     workdir = Path(config.workdir)
-    rows, claims, collapsed = [], [], []
+    rows, claims, collapsed, tuned = [], [], [], {}
     with results.recorded(workdir):
         task = data.load_task(config)
         terminal.say(
@@ -60,22 +60,26 @@ def run(config: Config) -> dict:
             f"rows, {len(task.train):,} pairs to train on, {len(task.test):,} of "
             f"{task.test_total:,} to test on"
         )
-        scored = {
-            size: _scored(config, task, size, workdir, collapsed)
-            for size in config.seed_sizes
-        }
+        scored = {}
+        for size in config.seed_sizes:
+            orders = config.alpha_source, config.alpha_target
+            if config.tune:
+                orders = model.tuned_orders(config, task, task.train[:size])
+                tuned[f"{size} pairs"] = orders
+                terminal.say(f"{task.name} · {size} pairs: orders {orders} chosen")
+            scored[size] = _scored(config, task, size, orders, workdir, collapsed)
         for size, systems in scored.items():
             rows += _rows(f"{size} pairs", systems)
             claims += _claims(config, f"{task.name}, {size} pairs", systems)
         if config.grid:
             rows += _grid(config, task, workdir)
-        _draw(config, task, scored, workdir)
+        _draw(task, scored, orders, workdir)
     used = [*task.source.data, *task.target.data, *task.data]
     written = results.write(
         workdir,
         slug=SLUG,
         preset=config.preset,
-        config=_described(config, task, collapsed),
+        config={**_described(config, task, collapsed), "tuned": tuned},
         origins=[results.origin(workdir)],
         data=list({one.name: one for one in used}.values()),
         rows=rows,
@@ -100,12 +104,16 @@ def _variants(config: Config) -> list[Variant]:
 
 
 def _scored(
-    config: Config, task: data.Task, size: int, workdir: Path, collapsed: list[str]
+    config: Config,
+    task: data.Task,
+    size: int,
+    orders: tuple[float, float],
+    workdir: Path,
+    collapsed: list[str],
 ) -> dict[str, Scored]:
     """System to its scores; one that has collapsed is told and left out."""
     scored = {}
-    orders = {"": (0.0, 0.0), _POST: (config.alpha_source, config.alpha_target)}
-    for label, alphas in orders.items():
+    for label, alphas in {"": (0.0, 0.0), _POST: orders}.items():
         spaces = model.Spaces.of(task, *alphas)
         for variant in _variants(config):
             name = f"{variant.title}{label}"
@@ -254,12 +262,12 @@ def _grid(config: Config, task: data.Task, workdir: Path) -> list[results.Row]:
 
 
 def _draw(
-    config: Config,
     task: data.Task,
     scored: Mapping[int, Mapping[str, Scored]],
+    orders: tuple[float, float],
     workdir: Path,
 ) -> None:
-    spaces = model.Spaces.of(task, config.alpha_source, config.alpha_target)
+    spaces = model.Spaces.of(task, *orders)
     figures.save(
         lexicon.spectra(
             {

@@ -4,11 +4,13 @@ import dataclasses
 
 import numpy as np
 
-from experiments.bli_postprocessing.config import Config, Direction, System
+from experiments.bli_postprocessing.config import GRID, Config, Direction, System
 from experiments.bli_postprocessing.data import Task
 from jaxemb.eval import induction
 from jaxemb.eval.induction import Induction
-from jaxemb.spaces import align, dictionaries, normalize, rcsls, spectrum
+from jaxemb.spaces import align, dictionaries, normalize, rcsls, retrieval, spectrum
+
+_FOLDS = 5
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -99,3 +101,43 @@ def align_spaces(
         )
     )
     return Mapped(*mapped, pairs)
+
+
+def tuned_orders(
+    config: Config, task: Task, seed_pairs: np.ndarray
+) -> tuple[float, float]:
+    """The orders of the grid with the highest MRR on parts of the seed dictionary.
+
+    All translations of a source word are in the same part. Among the most frequent rows
+    only, which nearly all seed pairs are of.
+    """
+    pairs = seed_pairs[np.all(seed_pairs < config.cutoff, axis=1)]
+    fold = _folds(pairs[:, 0])
+    sources, targets = (
+        [_frequent_rows(side.matrix, order, config.cutoff) for order in GRID]
+        for side in (task.source, task.target)
+    )
+    scores = np.zeros((len(GRID), len(GRID)))
+    for (i, j), _ in np.ndenumerate(scores):
+        for number in range(_FOLDS):
+            fitted, held = pairs[fold != number], pairs[fold == number]
+            maps = align.advanced(sources[i][fitted[:, 0]], targets[j][fitted[:, 1]])
+            queries = normalize.unit(sources[i][held[:, 0]] @ maps.source)
+            answers = normalize.unit(targets[j] @ maps.target)
+            ranks = retrieval.ranks(queries, answers, held[:, 1])
+            scores[i, j] += np.sum(1 / ranks)
+    best = np.unravel_index(np.argmax(scores), scores.shape)
+    return GRID[best[0]], GRID[best[1]]
+
+
+def _folds(words: np.ndarray) -> np.ndarray:
+    """A fold for each place, the same wherever the word is the same."""
+    _, numbers = np.unique(words, return_inverse=True)
+    dealt = np.arange(int(numbers.max(initial=0)) + 1) % _FOLDS
+    return np.random.default_rng(0).permutation(dealt)[numbers]
+
+
+def _frequent_rows(matrix: np.ndarray, order: float, most: int) -> np.ndarray:
+    """Post-processed and normalised as the whole space would be."""
+    space = spectrum.similarity_order(matrix, order)
+    return normalize.UnitCenterUnit.of(space).rows(space[:most])
