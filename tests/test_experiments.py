@@ -88,6 +88,10 @@ _OWED = {
     *(("bli_postprocessing", name) for name in ("en-fr", "en-ru", "ru-fr")),
     *(("feature_tuples", name) for name in ("sgns", "cbow", "googlenews", "glove")),
     *(
+        ("dimensional_properties", name)
+        for name in ("googlenews", "glove-100d", "glove-50d")
+    ),
+    *(
         ("alpha_embeddings", name)
         for name in ("similarity", "analogies", "linear", "bilstm")
     ),
