@@ -87,6 +87,7 @@ def _check(config: Config) -> None:
         if getattr(config, flag) < 0:
             name = flag.replace("_", "-")
             raise InputError(f"--{name} {getattr(config, flag)}: expected 0 or more")
+    config.task_names()  # names the first that is unknown
     if config.preset != "smoke" and not config.vectors:
         raise InputError("--vectors: expected a file of word vectors or a data set")
     if config.folds < 2:
