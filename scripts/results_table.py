@@ -64,6 +64,7 @@ def section(path: pathlib.Path) -> list[str]:
     metrics = [metric for metric, by_name in cells.items() if len(by_name) > 1]
     if not 1 <= len(metrics) <= _MOST:
         metrics = list(cells)[:1]
+    metrics = results["config"].get("shown", metrics)  # a run may say which
     names = dict.fromkeys(name for metric in metrics for name in cells[metric])
     published = any(
         row["published"] is not None for m in metrics for row in cells[m].values()

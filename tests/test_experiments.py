@@ -89,6 +89,10 @@ _OWED = {
     *(("bli_postprocessing", f"{pair}-tuned") for pair in ("en-fr", "en-ru", "ru-fr")),
     *(("feature_tuples", name) for name in ("sgns", "cbow", "googlenews", "glove")),
     *(
+        ("dimensional_properties", name)
+        for name in ("googlenews", "glove-100d", "glove-50d")
+    ),
+    *(
         ("alpha_embeddings", name)
         for name in ("similarity", "analogies", "linear", "bilstm")
     ),

@@ -3,7 +3,15 @@
 from etils import epy
 
 with epy.lazy_api_imports(globals()):  # a table needs no matplotlib
-    from jaxemb.analysis import checkpoint, delta, figures, fuzzy, report, vocabulary
+    from jaxemb.analysis import (
+        checkpoint,
+        delta,
+        dimensions,
+        figures,
+        fuzzy,
+        report,
+        vocabulary,
+    )
     from jaxemb.analysis.checkpoint import embedding_table, parameters
     from jaxemb.analysis.delta import (
         moved_fraction,
@@ -17,6 +25,7 @@ with epy.lazy_api_imports(globals()):  # a table needs no matplotlib
 __all__ = [
     "checkpoint",
     "delta",
+    "dimensions",
     "embedding_table",
     "figures",
     "fuzzy",

@@ -58,7 +58,7 @@ def learning_curves(
             continue
         seeds = max(seeds, len(curves))
         colour = PALETTE[i % len(PALETTE)]
-        dashes = ("-", (0, (4, 1.5)), (0, (1, 1)))[i // len(PALETTE) % 3]
+        dashes = _dashes(i)
         steps, values = _on_one_grid(curves)
         mean = values.mean(axis=0)
         marker = "o" if len(steps) < 25 else None
@@ -75,11 +75,7 @@ def learning_curves(
     band = f"mean and 95 % band of {seeds} runs" if seeds > 1 else ""
     _title(figure, metric, band)
     if len(histories) > 1 or seeds > 1:
-        columns = min(len(histories), 3)
-        figure.legend(
-            *axes.get_legend_handles_labels(), loc="outside lower center",
-            ncols=columns, frameon=False, labelcolor=INK, fontsize=9,
-        )  # fmt: skip
+        _key_below(figure, axes, len(histories))
     return figure
 
 
@@ -170,20 +166,25 @@ def curves(
     x_label: str,
     log_x: bool = False,
     log_y: bool = False,
+    joined: bool = True,
     levels: Mapping[str, float] | None = None,
+    mark_x: float | None = None,
 ) -> Figure:
     """Lines with their bands over one axis; a key names them if there are several.
 
     Args:
-      lines: name to line.
+      lines: name to line; beyond six they differ by their dashes, too.
       title: above the figure.
       x_label: below it.
       log_x: whether the axis is logarithmic.
       log_y: likewise.
+      joined: whether points are joined, or stand alone.
       levels: values that do not depend on x, as dotted lines: in the colour of the line
         of the same name, else grey and named in the key.
+      mark_x: where an upright line stands.
     """
-    figure, axes = _figure(6.0, 3.4)
+    many = len(lines) > len(PALETTE)
+    figure, axes = _figure(6.0, 3.4 + 0.06 * len(lines) * many)
     colours = {name: PALETTE[i % len(PALETTE)] for i, name in enumerate(lines)}
     for name, level in (levels or {}).items():
         axes.axhline(
@@ -193,22 +194,28 @@ def curves(
             linestyle=(0, (1, 1.5)),
             lw=1.5,
         )
-    for name, line in lines.items():
+    for i, (name, line) in enumerate(lines.items()):
         colour = colours[name]
-        mark = "o" if len(line.x) <= 40 else ""
+        mark = "o" if len(line.x) <= 40 or not joined else ""
         axes.plot(
-            line.x, line.y, marker=mark, markersize=4, lw=1.8, color=colour, label=name
-        )
+            line.x, line.y, marker=mark, markersize=4 if joined else 2.5, lw=1.8,
+            color=colour, label=name, linestyle=_dashes(i) if joined else "",
+        )  # fmt: skip
         if line.low is not None and line.high is not None:
             axes.fill_between(
                 line.x, line.low, line.high, color=colour, alpha=0.18, lw=0
             )
+    if mark_x is not None:
+        axes.axvline(mark_x, color=MUTED, lw=1.0, linestyle=(0, (4, 2)))
     if log_x:
         axes.set_xscale("log")
     if log_y:
         axes.set_yscale("log")
     axes.set_xlabel(x_label)
-    if len(axes.get_legend_handles_labels()[1]) > 1:
+    named = len(axes.get_legend_handles_labels()[1])
+    if many:
+        _key_below(figure, axes, named)
+    elif named > 1:
         axes.legend(frameon=False, fontsize=9, labelcolor=INK)
     _title(figure, title)
     return figure
@@ -318,6 +325,18 @@ def _figure(width: float, height: float) -> tuple[Figure, Axes]:
     axes.grid(color=MUTED, alpha=0.22, lw=0.7)
     axes.set_axisbelow(True)
     return figure, axes
+
+
+def _dashes(number: int) -> Any:
+    """How the line of that number is drawn, once all colours are taken."""
+    return ("-", (0, (4, 1.5)), (0, (1, 1)))[number // len(PALETTE) % 3]
+
+
+def _key_below(figure: Figure, axes: Axes, lines: int) -> None:
+    figure.legend(
+        *axes.get_legend_handles_labels(), loc="outside lower center",
+        ncols=min(lines, 3), frameon=False, labelcolor=INK, fontsize=9,
+    )  # fmt: skip
 
 
 def _title(figure: Figure, name: str, rest: str = "") -> None:

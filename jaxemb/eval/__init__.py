@@ -12,6 +12,7 @@ with epy.lazy_api_imports(globals()):  # word similarity needs no jax
         function_words,
         intervals,
         kinds,
+        logistic,
         lookup,
         neighbours,
         pair_scores,
@@ -19,6 +20,7 @@ with epy.lazy_api_imports(globals()):  # word similarity needs no jax
         ranked_analogy,
         relational,
         search,
+        sentences,
         settings,
         similarity,
         sources,
@@ -26,6 +28,7 @@ with epy.lazy_api_imports(globals()):  # word similarity needs no jax
         squad,
         suite,
         ties,
+        validation,
     )
     from jaxemb.eval.analogy import Analogies, analogies, cumulative
     from jaxemb.eval.categories import Purity, categorisation, k_means, purity
@@ -107,6 +110,7 @@ __all__ = [
     "intervals",
     "k_means",
     "kinds",
+    "logistic",
     "lookup",
     "macro_f1",
     "nearest_neighbours",
@@ -126,6 +130,7 @@ __all__ = [
     "relational_similarity",
     "scores",
     "search",
+    "sentences",
     "settings",
     "similarity",
     "sources",
@@ -136,6 +141,7 @@ __all__ = [
     "suite",
     "t_interval",
     "ties",
+    "validation",
     "verdict",
     "wilson",
     "word_similarity",

@@ -164,7 +164,7 @@ class AnalogyTest:
         """Accuracy."""
         here, there = (outcome.items for outcome in outcomes)
         both = ~np.isnan(here) & ~np.isnan(there)
-        found = _paired(here, there, settings)
+        found = paired(here, there, settings)
         counts = int(np.sum(both)), len(both)
         how = "paired bootstrap over questions"
         return [Difference("accuracy", *found, *counts, how)]
@@ -202,7 +202,7 @@ class RelationalTest:
             )
             pairs = np.array([r.covered for r in scores[0].relations], np.int64)
             common = int(np.sum(pairs[~np.isnan(here) & ~np.isnan(there)]))
-            bounds = _paired(here, there, settings)
+            bounds = paired(here, there, settings)
             how = "paired bootstrap over relations"
             counts = common, scores[0].total
             found.append(Difference(metric, *bounds, *counts, how))
@@ -307,7 +307,7 @@ class CategoriesTest:
         )
 
 
-def _paired(
+def paired(
     here: Float[np.ndarray, " items"],
     there: Float[np.ndarray, " items"],
     settings: Settings,

@@ -57,7 +57,11 @@ def thirds(dim: int) -> dict[str, slice]:
 
 
 def remove_top(
-    space: Space, count: int, *, mean: Literal["vector", "scalar"] = "vector"
+    space: Space,
+    count: int,
+    *,
+    mean: Literal["vector", "scalar"] = "vector",
+    components: Components | None = None,
 ) -> Space:
     """Subtracts the mean, then the projections on the `count` largest components (PPA).
 
@@ -68,13 +72,14 @@ def remove_top(
       count: how many components; 0 subtracts the mean alone.
       mean: "scalar" subtracts the one mean of all numbers, as one public program does
         by mistake, with the components those of the vector-centred space.
+      components: those of a larger space, of which these rows are a part.
     """
     if not 0 <= count <= space.shape[1]:
         raise InputError(
             f"{count} components of {space.shape[1]} cannot be removed; expected 0 to "
             f"{space.shape[1]}"
         )
-    components = Components.of(space)
+    components = components or Components.of(space)
     top = components.directions[:, :count]
     centre = components.mean[np.newaxis]
     if mean == "scalar":
@@ -83,16 +88,34 @@ def remove_top(
     return centred - (centred @ top) @ top.T
 
 
-def reduce(space: Space, dim: int, count: int = 7) -> Float[np.ndarray, "words {dim}"]:
-    """PPA, projection on the `dim` largest components, PPA again (PPA-PCA)."""
+def reduce(
+    space: Space, dim: int, count: int = 7, *, components: Components | None = None
+) -> Float[np.ndarray, "words {dim}"]:
+    """PPA, projection on the `dim` largest components, PPA again (PPA-PCA).
+
+    What PPA leaves has the components that it left, so that all three steps are one
+    projection on components `count + 1` to `count + dim`, of which the first `count`
+    are 0 (Raunak et al. 2019).
+
+    Args:
+      space: rows are words.
+      dim: width of the result.
+      count: how many components each PPA removes.
+      components: those of a larger space, of which these rows are a part.
+    """
     if not 1 <= dim <= space.shape[1]:
         raise InputError(
             f"{space.shape[1]} dimensions cannot be reduced to {dim}; expected 1 to "
             f"{space.shape[1]}"
         )
-    cleaned = remove_top(space, count)
-    projected = Components.of(cleaned).project(cleaned, slice(dim))
-    return remove_top(projected, count)
+    if not 0 <= count <= dim:
+        raise InputError(
+            f"{count} components of {dim} cannot be removed; expected 0 to {dim}"
+        )
+    components = components or Components.of(space)
+    kept = components.project(space, slice(2 * count, count + dim))
+    # Columns that were removed, and those beyond what the first step left, are 0.
+    return np.pad(kept, ((0, 0), (count, dim - count - kept.shape[1])))
 
 
 def isotropy(space: Space) -> float:

@@ -25,6 +25,26 @@ def test_correlations_are_scipys_with_ties(pairs, scale):
         assert r == pytest.approx(stats.pearsonr(x, y).statistic, abs=1e-9)
 
 
+def ranks_by_counting(values):
+    """1, those below, and half of the others that are equal."""
+    return [
+        1 + sum(v < u for v in values) + (sum(v == u for v in values) - 1) / 2
+        for u in values
+    ]
+
+
+@given(st.lists(st.integers(-3, 3), min_size=4, max_size=15), st.randoms())
+def test_spearman_is_pearson_of_ranks_with_ties_averaged(x, random):
+    y = [value + random.randint(0, 3) for value in x]
+    rows = np.arange(len(x))[np.newaxis]
+    found = correlation.spearman_statistic(np.array(x) * 1.0, np.array(y) * 1.0)(rows)
+    a, b = (np.array(ranks_by_counting(side)) for side in (x, y))
+    a, b = a - a.mean(), b - b.mean()
+    if a.any() and b.any():
+        expected = np.sum(a * b) / np.sqrt(np.sum(a * a) * np.sum(b * b))
+        assert found[0] == pytest.approx(expected, abs=1e-12)
+
+
 def test_each_resample_is_ranked_anew():
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=25).round(1), rng.normal(size=25)
