@@ -16,6 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 _MARKS = {"supported": "✓", "contradicted": "✗", "inconclusive": "·"}
 _MOST = 10  # metrics side by side
+_OPEN = 12  # claims; where there are more, a reader opens their list
 
 
 def figure(row: dict) -> str:
@@ -79,13 +80,20 @@ def section(path: pathlib.Path) -> list[str]:
             known = [row["published"] for row in found if row and row["published"]]
             shown.append(", ".join(f"{value:.2f}" for value in known) or "–")
         lines.append(f"| {' | '.join(shown)} |")
-    lines.append("")
-    for claim in results["claims"]:
-        mark = _MARKS[claim["verdict"]]
-        lines.append(
-            f"- {mark} {claim['verdict']}: {claim['claim']}; {claim['evidence']}"
-        )
-    return [*lines, ""]
+    return [*lines, "", *listed(results["claims"]), ""]
+
+
+def listed(claims: list[dict]) -> list[str]:
+    """Claims as a list; a long one is folded behind its count."""
+    lines = [
+        f"- {_MARKS[claim['verdict']]} {claim['verdict']}: {claim['claim']}; "
+        f"{claim['evidence']}"
+        for claim in claims
+    ]
+    if len(claims) <= _OPEN:
+        return lines
+    summary = f"<summary>{len(claims)} claims: {marks(claims)}</summary>"
+    return ["<details>", summary, "", *lines, "", "</details>"]
 
 
 def generated() -> dict[pathlib.Path, str]:
