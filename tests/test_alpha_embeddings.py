@@ -8,12 +8,22 @@ import numpy as np
 import pytest
 from etils import epath
 
-from experiments.alpha_embeddings import chosen, classifiers, data, intrinsic, main
+from experiments.alpha_embeddings import (
+    chosen,
+    classifiers,
+    data,
+    extrinsic,
+    intrinsic,
+    main,
+    model,
+)
 from experiments.alpha_embeddings.config import PRESETS, Classifier
 from experiments.alpha_embeddings.model import Name
 from experiments.common import cli
-from jaxemb import train
+from jaxemb import static, train
 from jaxemb.data import batching, synthetic, vectors
+from jaxemb.data.analogies import Analogy
+from jaxemb.data.pairs import WordPair
 from jaxemb.errors import InputError
 from jaxemb.spaces import alpha, normalize
 from jaxemb.train import results
@@ -51,7 +61,7 @@ def test_a_users_own_tables(files, planted, tmp_path):
     arguments = (
         *("--alphas", "1", "-3", "--limits", "t1", "t3-w", "--resamples", "50"),
         *("--metrics", "I", "nF-pI", "--workdir", str(tmp_path / "run")),
-        "--no-progress",
+        *("--published", files[3], "--no-progress"),
     )
     written = main.run(config_of("custom", *files, *arguments))
     assert written == results.read(tmp_path / "run")
@@ -59,6 +69,8 @@ def test_a_users_own_tables(files, planted, tmp_path):
     measured = {(r["name"], r["metric"]): r["measured"] for r in written["rows"]}
     one = measured["6d/E-U-0-I (α = 1)", "Google, accuracy (%)"]
     assert measured["6d/E-U-0-I (α = 1)", "Google, accuracy (%), sweep"] == one
+    assert 0 <= measured["6d/WG5", "Google, accuracy (%)"] <= 100
+    assert written["config"]["words that WG5 knows"] == {"6d": len(WORDS)}
     folder = tmp_path / "run" / "vectors" / "6d" / "seed-0"
     assert len(list(folder.iterdir())) == 2 * 3 * 2 * 4
     u, v = (vectors.read_word_vectors(files[i]).lookup(WORDS) for i in (1, 3))
@@ -70,7 +82,8 @@ def test_a_users_own_tables(files, planted, tmp_path):
     of = alpha.Model(u, v, alpha.unigram(counts))
     limit = alpha.normalised(alpha.limit_embedding(of, 3, weighted=True), of, "F")
     np.testing.assert_allclose(found.matrix, limit, rtol=1e-4, atol=1e-5)
-    assert (tmp_path / "run" / "figures" / "6d-clusters.svg").exists()
+    for name in ("fisher", "drift", "clusters"):
+        assert (tmp_path / "run" / "figures" / f"6d-{name}.svg").exists()
     with pytest.raises(InputError, match="holds a run with alphas"):
         main.run(config_of("custom", *files, *arguments, "--alphas", "2"))
 
@@ -111,11 +124,69 @@ def test_mistakes_are_named(files, tmp_path, capsys):
         )
 
 
+def test_baselines_have_columns_of_one_scale():
+    rng = np.random.default_rng(0)
+    words = tuple("abcdefg")
+    u, v, other = rng.normal(2, 3, size=(3, 7, 2)).astype(np.float32)
+    tables = static.WordTables(words, np.ones(7, np.int64), u, v)
+    published = vectors.WordVectors(words[1:], other[1:])
+    found = model.baselines(tables, published, np.array([0, 4]))
+
+    def expected(rows):
+        rows = (rows - rows.mean(axis=0)) / rows.std(axis=0)
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+    np.testing.assert_allclose(found["U"], expected(u)[[0, 4]], rtol=1e-5)
+    np.testing.assert_allclose(found["U+V"], expected(u + v)[[0, 4]], rtol=1e-5)
+    np.testing.assert_array_equal(found["WG5"][0], 0)  # of a word that it lacks
+    np.testing.assert_allclose(found["WG5"][1], expected(other[1:])[3], rtol=1e-5)
+    assert set(model.baselines(tables)) == {"U", "U+V"}
+
+
+def test_classifiers_read_rows_of_length_one_and_no_other_change(files):
+    """The paper's F is for lengths there; products are the classifier's own matter."""
+    config = config_of("custom", *files, "--alphas", "-3", "--limits", "t1")
+    one = data.load_source(config).get("6d", 0)
+    found = {str(n): x for n, x in extrinsic._embedded(config, one, ("U+V", "ud"))}
+    of = model.geometry(config, one, "U+V", "ud")
+    rows = alpha.alpha_embedding(of, -3.0)
+    lengths = np.sqrt(np.einsum("wi,ij,wj->w", rows, of.fisher, rows))[:, np.newaxis]
+    np.testing.assert_allclose(
+        found["E-U+V-ud-F (α = -3)"], rows / lengths, rtol=1e-5, atol=1e-6
+    )
+    plain = found["E-U+V-ud-I (α = -3)"]
+    np.testing.assert_allclose(plain, normalize.unit(rows), rtol=1e-5, atol=1e-6)
+
+
 def test_names_are_the_papers():
     assert str(Name("U+V", "ud", "F", "t3-w")) == "LE-U+V-ud-F-t3-w"
     assert str(Name("U", "0", "I", "-1.5")) == "E-U-0-I (α = -1.5)"
     name = Name("U+V", "0", "nF-pI", "1")
     assert Name.of(name.system, "1") == name
+
+
+def asked_of(questions=(), pairs=()):
+    return data.Tests({}, pairs, None, {"all": questions}, ())
+
+
+def test_items_that_are_the_same_share_a_fold():
+    """Whatever their case, and pairs in either order; else a test item is tuned on."""
+    rng = np.random.default_rng(0)
+    names = ["e0", "e1"]
+    asked = [Analogy("a", "b", "c", str(q)) for q in range(20)]
+    asked += [Analogy("A", "b", "c", str(q)) for q in range(20)]
+    pairs = [WordPair("a", str(q), rng.random()) for q in range(20)]
+    pairs += [WordPair(str(q), "A", rng.random()) for q in range(20)]
+    values = {name: rng.random(40) for name in names}
+    part = intrinsic.Part({}, values, values)
+    chooser = chosen.Chooser(config_of("smoke"), asked_of(asked, pairs), [part])
+    for [picks] in (
+        chooser.by_questions(names, np.ones(40, bool)),
+        chooser.by_pairs(names),
+    ):
+        assert sorted(sum(pick.items) for pick in picks) == [12, 14, 14]
+        for pick in picks:
+            np.testing.assert_array_equal(pick.items[:20], pick.items[20:])
 
 
 def part_of(items):
@@ -134,10 +205,11 @@ def test_alpha_is_chosen_on_the_other_folds():
         for one in parts[-1].items.values():
             one[7] = np.nan
     own = np.arange(40) < 30
-    chooser = chosen.Chooser(config_of("smoke"), np.zeros(0), parts)
+    questions = [Analogy("a", "b", "c", str(q)) for q in range(40)]
+    chooser = chosen.Chooser(config_of("smoke"), asked_of(questions), parts)
     names = [f"e{i}" for i in range(4)]
     picks = chooser.by_questions(names, own)
-    fold = data.folds(40, 3)
+    fold = data.folds(questions, 3)
     assert sorted(np.bincount(fold)) == [13, 13, 14]
     for part, of_seed, items in zip(parts, picks, chooser.items(picks), strict=True):
         expected = np.full(40, np.nan)
@@ -155,7 +227,7 @@ def test_alpha_is_chosen_on_the_other_folds():
 
 def test_alpha_is_chosen_on_the_other_seeds():
     values = {"a": [9.0, 1.0, 2.0], "b": [3.0, 3.0, 3.0], "c": [0.0, 4.0, 8.0]}
-    chooser = chosen.Chooser(config_of("smoke"), np.zeros(0), [])
+    chooser = chosen.Chooser(config_of("smoke"), asked_of(), [])
     assert chooser.by_seeds(values) == ["c", "a", "a"]
     assert chooser.by_seeds({"a": [1.0]}) is None
 

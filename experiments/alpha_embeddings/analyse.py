@@ -1,5 +1,6 @@
 """From scores to rows, verdicts and figures of the intrinsic tasks."""
 
+import dataclasses
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -16,9 +17,9 @@ from experiments.alpha_embeddings.intrinsic import (
     TIED,
     TOTAL,
     Part,
-    needed_rows,
+    tested_rows,
 )
-from experiments.alpha_embeddings.model import Name, names_of
+from experiments.alpha_embeddings.model import PUBLISHED, Name, names_of
 from experiments.common.rows import summary_row
 from jaxemb.analysis import alpha as analysis
 from jaxemb.analysis import figures
@@ -55,13 +56,16 @@ class Outcome:
         self._people = np.array([pair.score for pair in tests.pooled])
         self._questions = _kinds_of_questions(tests)
         self._choosers = {
-            tables: Chooser(config, self._people, of) for tables, of in parts.items()
+            tables: Chooser(config, tests, of) for tables, of in parts.items()
         }
         self.chosen: dict[str, list] = {}
 
     def _values(self, tables: str, name: str, measure: str) -> list[float]:
-        """One a seed."""
-        return [part.scores[name][measure] for part in self._parts[tables]]
+        """One a seed; of what was published one or none."""
+        known = [
+            part.scores[name] for part in self._parts[tables] if name in part.scores
+        ]
+        return [scores[measure] for scores in known]
 
     def _measures(self) -> list[str]:
         first = next(iter(self._parts.values()))[0]
@@ -129,7 +133,7 @@ class Outcome:
         rows = []
         shown = [n for n in names_of(self._config) if n.member in ("1", LIMIT)]
         for tables in self._parts:
-            for name in (*BASELINES, *map(str, shown)):
+            for name in (*BASELINES, PUBLISHED, *map(str, shown)):
                 values = self._values(tables, name, measure)
                 rows += row_of(f"{tables}/{name}", title, values)
             for system in self._systems() if tuned else ():
@@ -336,27 +340,28 @@ def inspect(
 ) -> list[results.Row]:
     """The Fisher matrix, the drift of directions and the limits' clusters, of seed 0.
 
-    Clusters are of all words; directions, which cost a pass over all pairs of words for
-    each alpha, of those in the tests, where these need no others.
+    Clusters are of all words; directions, which cost a pass over all contexts for each
+    alpha, of those in the tests.
     """
     rows = []
     alphas = sorted({*config.alphas[::2], 1.0})
     for tables in source.names:
         one = source.get(tables, 0)
-        some = needed_rows(one, tests)
+        some = tested_rows(one, tests)
         spectra, drifts, clusters = {}, {}, {}
         for reference in config.references:
-            of = model.geometry(config, one, "U+V", reference, some)
+            of = model.geometry(config, one, "U+V", reference)
+            tested = dataclasses.replace(of, words=of.words[some])
             spectra[reference] = analysis.fisher_spectrum(of)
-            told = {"isotropy of the Fisher matrix": spectra[reference].isotropy}
-            if some is None:
-                clusters[reference] = found = analysis.limit_clusters(of)
-                told["clusters of the limit"] = len(found.sizes)
-                told["words that are their own context (%)"] = 100 * found.own
-                told["words alone with their limit (%)"] = 100 * found.alone
-            else:
-                drifts[reference] = analysis.alpha_direction_drift(of, alphas)
-                told["cosine of limit and α = 1"] = drifts[reference].limit
+            clusters[reference] = found = analysis.limit_clusters(of)
+            drifts[reference] = analysis.alpha_direction_drift(tested, alphas)
+            told = {
+                "isotropy of the Fisher matrix": spectra[reference].isotropy,
+                "clusters of the limit": len(found.sizes),
+                "words that are their own context (%)": 100 * found.own,
+                "words alone with their limit (%)": 100 * found.alone,
+                "cosine of limit and α = 1": drifts[reference].limit,
+            }
             name = f"{tables}/U+V-{reference}"
             rows += [summary_row(name, m, [value]) for m, value in told.items()]
         drawn: list[tuple[str, Mapping, Callable, str]] = [
@@ -365,12 +370,11 @@ def inspect(
             ("clusters", clusters, analysis.clusters_figure, "Clusters of the limits"),
         ]
         for name, found, draw, caption in drawn:
-            if found:
-                figures.save(
-                    draw(found),
-                    folder / f"{tables}-{name}.svg",
-                    f"{caption}, {tables}, seed 0, U+V, by reference.",
-                )
+            figures.save(
+                draw(found),
+                folder / f"{tables}-{name}.svg",
+                f"{caption}, {tables}, seed 0, U+V, by reference.",
+            )
     return rows
 
 
@@ -386,7 +390,7 @@ def claim_of(claim: str, gap: Interval, how: str) -> results.Claim:
 
 def row_of(name: str, metric: str, values: Sequence[float] | None) -> list[results.Row]:
     """One row, or none where a score does not exist."""
-    if values is None or not np.all(np.isfinite(values)):
+    if not values or not np.all(np.isfinite(values)):
         return []
     return [summary_row(name, metric, values)]
 

@@ -1,5 +1,6 @@
 """Which alpha: chosen on some items or seeds, scored on the others."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -28,16 +29,21 @@ def share(items: np.ndarray) -> float:
 class Chooser:
     """Cross-validation over test items, the folds being the same for all systems."""
 
-    def __init__(self, config: Config, people: np.ndarray, parts: Sequence[Part]):
+    def __init__(self, config: Config, tests: data.Tests, parts: Sequence[Part]):
         """Takes the seeds of one width.
 
         Args:
           config: how many folds.
-          people: scores of the pooled pairs.
+          tests: pairs and questions.
           parts: one a seed.
         """
-        self._folds = config.folds
-        self._people = people
+        self._count = config.folds
+        self._people = np.array([pair.score for pair in tests.pooled])
+        pairs = [frozenset(map(str.lower, pair[:2])) for pair in tests.pooled]
+        self._pairs = data.folds(pairs, config.folds)
+        asked = itertools.chain(*tests.analogies.values())
+        questions = [tuple(map(str.lower, question)) for question in asked]
+        self._questions = data.folds(questions, config.folds)
         self._parts = parts
 
     def rho(self, part: Part, name: str, items: np.ndarray) -> float:
@@ -46,25 +52,22 @@ class Chooser:
 
     def rho_by_fold(self, name: str) -> list[float]:
         """Of one embedding, for each seed the mean over folds."""
-        fold = data.folds(len(self._people), self._folds)
+        folds = [self._pairs == f for f in range(self._count)]
         return [
-            float(np.mean([self.rho(p, name, fold == f) for f in range(self._folds)]))
-            for p in self._parts
+            float(np.mean([self.rho(part, name, fold) for fold in folds]))
+            for part in self._parts
         ]
 
     def by_pairs(self, names: Sequence[str]) -> list[list[Pick]]:
         """For each seed and fold of pairs the best on the other folds."""
-        fold = data.folds(len(self._people), self._folds)
-        return [
-            [
-                Pick(
-                    max(names, key=lambda n, p=p, f=f: self.rho(p, n, fold != f)),
-                    fold == f,
-                )
-                for f in range(self._folds)
-            ]
-            for p in self._parts
-        ]
+        picks = []
+        for part in self._parts:
+            picks.append([])
+            for f in range(self._count):
+                here = self._pairs == f
+                scores = {name: self.rho(part, name, ~here) for name in names}
+                picks[-1].append(Pick(max(scores, key=scores.__getitem__), here))
+        return picks
 
     def by_questions(self, names: Sequence[str], own: np.ndarray) -> list[list[Pick]]:
         """For each seed and fold of the questions `own` the best on the other folds."""
@@ -113,9 +116,8 @@ class Chooser:
 
     def _ranked(self, part: Part, names: Sequence[str], own: np.ndarray):
         """For each fold the embeddings, best elsewhere first, and the fold."""
-        fold = data.folds(len(own), self._folds)
-        for f in range(self._folds):
-            elsewhere = own & (fold != f)
-            scores = {n: share(part.items[n][elsewhere]) for n in names}
+        for f in range(self._count):
+            here = self._questions == f
+            scores = {n: share(part.items[n][own & ~here]) for n in names}
             ranked = sorted(scores, key=scores.__getitem__, reverse=True)
-            yield ranked, own & (fold == f)
+            yield ranked, own & here

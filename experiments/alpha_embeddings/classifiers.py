@@ -19,8 +19,8 @@ from jaxemb.data import batching
 from jaxemb.eval import classification
 from jaxemb.train import checkpoints
 
-_EVAL_BATCH = 1000
-_BUCKETS = 4  # padded lengths of texts
+_EVAL_BATCH = 1000  # means of texts
+_BUCKETS = 8  # padded lengths of texts
 
 
 class Means:
@@ -241,7 +241,8 @@ class Recurrent:
         for part in ("dev", "test"):
             columns = self._columns[part]
             found = np.empty((len(columns["labels"]), self._module.classes))
-            for batch in batching.in_order(columns, _EVAL_BATCH // 4, self._buckets):
+            size = self._settings.batch_size
+            for batch in batching.in_order(columns, size, self._buckets):
                 real = batch["weight"] > 0
                 predicted = np.asarray(self._probabilities(state.variables, batch))
                 found[batch["index"][real]] = predicted[real]

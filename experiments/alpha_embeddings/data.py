@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -228,6 +228,20 @@ def _sentences(config: Config) -> tuple[readers.Sentences, tuple[results.Data, .
     return readers.without_stop_words(plain), tuple(data)
 
 
+def load_published(
+    config: Config, source: Source
+) -> tuple[dict[str, WordVectors], list[results.Data]]:
+    """GloVe's own vectors of our words, by the name of the tables of their width."""
+    found, data = {}, []
+    for name in config.published:
+        table, used = files.read(name, keep=set(source.words))
+        if not isinstance(table, WordVectors):
+            raise InputError(f"--published {name}: expected a table of words")
+        found[f"{table.dim}d"] = table
+        data.append(used)
+    return found, data
+
+
 def _own_files(config: Config, words: str, contexts: str) -> Source:
     """A user's tables; without biases, so that their unigram is made of the counts."""
     first, used = files.read(words)
@@ -391,9 +405,12 @@ def _stratified(labels: np.ndarray, share: float) -> np.ndarray:
     return np.sort(np.concatenate(chosen))
 
 
-def folds(items: int, count: int) -> np.ndarray:
-    """The fold of each item, of a fixed permutation."""
-    order = np.random.default_rng(_VALIDATION_SEED).permutation(items)
-    fold = np.empty(items, np.int64)
-    fold[order] = np.arange(items) % count
-    return fold
+def folds(items: Sequence[Hashable], count: int) -> np.ndarray:
+    """The fold of each item, of a fixed permutation; equal items share theirs.
+
+    Lists repeat pairs and questions of each other, and one that alpha is chosen on must
+    not be tested on too.
+    """
+    places = {item: place for place, item in enumerate(dict.fromkeys(items))}
+    order = np.random.default_rng(_VALIDATION_SEED).permutation(len(places))
+    return order[np.array([places[item] for item in items], np.int64)] % count

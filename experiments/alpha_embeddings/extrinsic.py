@@ -146,12 +146,12 @@ def _fit(config, one, label, trainers, documents, parts) -> None:
 def _embedded(config, one, label) -> Iterator[tuple[Name, np.ndarray]]:
     """Embeddings by name; the plain one comes with its reference in any metric."""
     of = model.geometry(config, one, *label)
-    for member, by_metric in model.embeddings(config, of):
-        for metric, table in by_metric.items():
-            yield Name(*label, metric, member), table
+    for member, rows in model.members(config, of):
+        for metric in config.metrics:
+            yield Name(*label, metric, member), model.normalised(rows, of, metric)
     if label == _PLAIN[:2] and _PLAIN not in names_of(config):
         words = one.tables.input + one.tables.output
-        yield _PLAIN, model.in_metric(words.astype(np.float64), of, "I")
+        yield _PLAIN, model.normalised(words.astype(np.float64), of, "I")
 
 
 def _read(folder: Path, job: Job) -> Scores:

@@ -76,13 +76,21 @@ def _stacked(arrays: Mapping[str, np.ndarray]) -> np.ndarray:
 
 
 def measure(
-    config: Config, source: data.Source, tests: data.Tests, workdir: Path
+    config: Config,
+    source: data.Source,
+    tests: data.Tests,
+    published: Mapping[str, WordVectors],
+    workdir: Path,
 ) -> dict[str, list[Part]]:
-    """Name of the tables to what is known of each seed; parts that are there stay."""
+    """Name of the tables to what is known of each seed; parts that are there stay.
+
+    What was published has no seeds, and is with the first.
+    """
     found: dict[str, list[Part]] = {}
     pairs = list(itertools.product(config.variants, config.references))
     for one in source.models():
-        rows = needed_rows(one, tests)
+        # Analogies are searched for among all words.
+        rows = None if tests.analogies else tested_rows(one, tests)
         words = one.tables.words
         words = words if rows is None else tuple(words[r] for r in rows)
         board = Board(config, tests, words)
@@ -92,7 +100,9 @@ def measure(
             path = workdir / "parts" / one.label / f"{name}.npz"
             if not path.exists():
                 if isinstance(label, str):
-                    part = board.score(model.baselines(one, rows).items())
+                    other = None if one.seed else published.get(one.name)
+                    plain = model.baselines(one.tables, other, rows)
+                    part = board.score(plain.items())
                 else:
                     part = board.score(_embedded(config, one, label, rows, workdir))
                 part.write(path)
@@ -103,12 +113,12 @@ def measure(
     return found
 
 
-def needed_rows(one: data.Model, tests: data.Tests) -> np.ndarray | None:
-    """The rows that tests look up; None where analogies search all of them."""
-    if tests.analogies:
-        return None
+def tested_rows(one: data.Model, tests: data.Tests) -> np.ndarray:
+    """The rows of the words that tests name."""
     pairs = itertools.chain(*tests.similarity.values())
-    wanted = {word.lower() for pair in pairs for word in pair[:2]}
+    questions = itertools.chain(*tests.analogies.values())
+    named = itertools.chain(*(pair[:2] for pair in pairs), *questions)
+    wanted = {word.lower() for word in named}
     if tests.classes is not None:
         wanted |= set(tests.classes.words)
     rows = [row for row, word in enumerate(one.tables.words) if word in wanted]
@@ -121,8 +131,9 @@ def _embedded(
     """Embeddings of a variant and a reference, by name, perhaps written too."""
     variant, reference = label
     of = model.geometry(config, one, variant, reference, rows)
-    for member, by_metric in model.embeddings(config, of):
-        for metric, matrix in by_metric.items():
+    for member, embedding in model.members(config, of):
+        for metric in config.metrics:
+            matrix = model.in_metric(embedding, of, metric)
             name = Name(variant, reference, metric, member)
             if config.export:
                 words = one.tables.words

@@ -29,8 +29,11 @@ def run(config: Config) -> dict:
     with results.recorded(workdir):
         tests = data.load_tests(config)
         used += tests.data
-        if set(config.tasks) & {"similarity", "purity", "analogy"}:
-            parts = intrinsic.measure(config, source, tests, workdir)
+        if config.intrinsic:
+            published, also = data.load_published(config, source)
+            used += also
+            told["words that WG5 knows"] = {n: len(t) for n, t in published.items()}
+            parts = intrinsic.measure(config, source, tests, published, workdir)
             outcome = analyse.Outcome(config, source, tests, parts)
             rows += outcome.rows()
             rows += analyse.inspect(config, source, tests, workdir / "figures")

@@ -1,10 +1,11 @@
 """Every embedding of a trained model, by the names that the paper gives them."""
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 
 from experiments.alpha_embeddings import data
 from experiments.alpha_embeddings.config import (
@@ -14,8 +15,18 @@ from experiments.alpha_embeddings.config import (
     Variant,
     limit_of,
 )
+from jaxemb import static
+from jaxemb.data.vectors import WordVectors
 from jaxemb.spaces import alpha, normalize
 from jaxemb.spaces.alpha import Limit
+
+PUBLISHED = "WG5"  # what the paper calls GloVe's own vectors, of 6 billion words
+_LENGTH_AND_PRODUCT: dict[Metric, tuple[alpha.Metric, alpha.Metric]] = {
+    "I": ("I", "I"),
+    "F": ("F", "F"),
+    "nF-pI": ("F", "I"),
+    "nI-pF": ("I", "F"),
+}
 
 
 class Name(NamedTuple):
@@ -82,36 +93,53 @@ def geometry(
     return alpha.Model(words, tables.output, log_reference)
 
 
-def embeddings(
+def members(
     config: Config, of: alpha.Model
-) -> Iterator[tuple[str, Mapping[Metric, np.ndarray]]]:
-    """Every member of the family, in each metric, one member at a time."""
+) -> Iterator[tuple[str, Float[np.ndarray, "words dim"]]]:
+    """Every member of the family, rows of any length, one at a time."""
     limits = [Limit(*limit_of(name)) for name in config.limits]
     for member, rows in alpha.family(of, config.alphas, limits):
-        name = str(member) if isinstance(member, Limit) else f"{member:g}"
-        yield name, {metric: in_metric(rows, of, metric) for metric in config.metrics}
+        yield str(member) if isinstance(member, Limit) else f"{member:g}", rows
+
+
+def normalised(rows: np.ndarray, of: alpha.Model, metric: Metric) -> np.ndarray:
+    """Rows of length 1 in a metric, as classifiers read them."""
+    length, _ = _LENGTH_AND_PRODUCT[metric]
+    return alpha.normalised(rows, of, length).astype(np.float32)
 
 
 def in_metric(rows: np.ndarray, of: alpha.Model, metric: Metric) -> np.ndarray:
     """Rows of length 1 in a metric, whose plain products are those of a metric."""
-    length, product = {
-        "I": ("I", "I"),
-        "F": ("F", "F"),
-        "nF-pI": ("F", "I"),
-        "nI-pF": ("I", "F"),
-    }[metric]
+    length, product = _LENGTH_AND_PRODUCT[metric]
     rows = alpha.in_metric(alpha.normalised(rows, of, length), of, product)
     return rows.astype(np.float32)
 
 
 def baselines(
-    model: data.Model, rows: np.ndarray | None = None
+    tables: static.WordTables,
+    published: WordVectors | None = None,
+    rows: np.ndarray | None = None,
 ) -> dict[str, np.ndarray]:
-    """U and U+V, every column centred and normalised, then rows of length 1."""
-    tables = model.tables
-    found = {}
-    for name, matrix in (("U", tables.input), ("U+V", tables.input + tables.output)):
-        matrix = normalize.unit(normalize.standardize(matrix))
-        matrix = matrix if rows is None else matrix[rows]
-        found[name] = matrix.astype(np.float32)
-    return found
+    """U, U+V and WG5, every column centred and normalised, then rows of length 1.
+
+    Args:
+      tables: U and V.
+      published: WG5, the sums of GloVe's own tables; a word that it lacks gets zeros.
+      rows: the words that are wanted, of all of which columns are normalised.
+    """
+    found = {
+        "U": _standardized(tables.input),
+        "U+V": _standardized(tables.input + tables.output),
+    }
+    if published is not None:
+        known = np.array([word in published for word in tables.words])
+        matrix = np.zeros((len(known), published.dim))
+        own = [word for word in tables.words if word in published]
+        matrix[known] = _standardized(published.lookup(own))
+        found[PUBLISHED] = matrix
+    rows = np.arange(len(tables.words)) if rows is None else rows
+    return {name: matrix[rows].astype(np.float32) for name, matrix in found.items()}
+
+
+def _standardized(matrix: np.ndarray) -> np.ndarray:
+    return normalize.unit(normalize.standardize(matrix))

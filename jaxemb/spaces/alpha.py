@@ -195,14 +195,16 @@ def limit_embedding(
     rows, log_ratios = rows[:, :k], log_ratios[:, :k]
     if rows.shape[1] < k:
         raise InputError(f"k = {k}: expected as many contexts, found {rows.shape[1]}")
-    weights = np.ones_like(log_ratios)
     if weighted:
         weights = np.exp(log_ratios - log_ratios.max(axis=1, keepdims=True))
+    else:  # words of the same contexts have the same numbers, to the last bit
+        rows, weights = np.sort(rows, axis=1), np.ones_like(log_ratios)
     weights /= weights.sum(axis=1, keepdims=True)
+    tangents = np.linalg.solve(model.fisher, model.centred.T).T  # one a context
     total = np.zeros(model.words.shape)
     for column, weight in zip(rows.T, weights.T, strict=True):
-        total += weight[:, np.newaxis] * model.centred[column]
-    return np.linalg.solve(model.fisher, total.T).T
+        total += weight[:, np.newaxis] * tangents[column]
+    return total
 
 
 def top_contexts(
@@ -269,7 +271,7 @@ def in_metric(
     """Rows whose plain products and distances are those of a metric.
 
     For "F" they are multiplied by `I(p0)^(1/2)`, so that everything that takes word
-    vectors (similarity, analogy, classifiers) works in that metric.
+    vectors for their products (similarity, analogy, clusters) works in that metric.
     """
     if metric == "I":
         return embedding
