@@ -88,6 +88,19 @@ def test_a_users_own_tables(files, planted, tmp_path):
         main.run(config_of("custom", *files, *arguments, "--alphas", "2"))
 
 
+def test_tables_without_a_word_of_the_tests_are_refused(files, tmp_path, monkeypatch):
+    foreign = {"foreign": tuple(WordPair("xx", "yy", float(n)) for n in range(3))}
+    tests = dataclasses.replace(
+        data._planted_tests(config_of("smoke")),
+        similarity=foreign,
+        analogies={},
+        classes=None,
+    )
+    monkeypatch.setattr(data, "load_tests", lambda config: tests)
+    with pytest.raises(InputError, match="words of the tables are in no test"):
+        main.run(config_of("custom", *files, "--workdir", str(tmp_path / "run")))
+
+
 def test_mistakes_are_named(files, tmp_path, capsys):
     custom = PRESETS["custom"][1]
     for change, problem in (

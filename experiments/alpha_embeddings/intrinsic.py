@@ -14,6 +14,7 @@ from experiments.alpha_embeddings.model import Name
 from jaxemb import terminal
 from jaxemb.data import files
 from jaxemb.data.vectors import WordVectors, write_word_vectors
+from jaxemb.errors import InputError
 from jaxemb.eval import analogy, categories, correlation, similarity
 
 ALL, PURITY, TOTAL, TIED = "all", "purity", "total", "tied"
@@ -89,8 +90,9 @@ def measure(
     found: dict[str, list[Part]] = {}
     pairs = list(itertools.product(config.variants, config.references))
     for one in source.models():
-        # Analogies are searched for among all words.
-        rows = None if tests.analogies else tested_rows(one, tests)
+        rows = tested_rows(one, tests)
+        if tests.analogies:
+            rows = None  # analogies are searched for among all words
         words = one.tables.words
         words = words if rows is None else tuple(words[r] for r in rows)
         board = Board(config, tests, words)
@@ -122,6 +124,11 @@ def tested_rows(one: data.Model, tests: data.Tests) -> np.ndarray:
     if tests.classes is not None:
         wanted |= set(tests.classes.words)
     rows = [row for row, word in enumerate(one.tables.words) if word in wanted]
+    if not rows:
+        raise InputError(
+            f"the {len(one.tables.words):,} words of the tables are in no test; "
+            "expected English words in lower case"
+        )
     return np.array(rows, np.int64)
 
 
