@@ -8,11 +8,13 @@ The project's README has a line for each results file; the README of each experi
 its figures and claims.
 """
 
+import importlib
 import json
 import pathlib
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 _MARKS = {"supported": "✓", "contradicted": "✗", "inconclusive": "·"}
 _MOST = 10  # metrics side by side
@@ -45,8 +47,11 @@ def line(path: pathlib.Path) -> str:
     rows = [row for row in results["rows"] if row["metric"] == metric]
     best = max(rows, key=lambda row: row["measured"])
     slug, preset = results["slug"], results["preset"]
+    config = importlib.import_module(f"experiments.{slug}.config")
+    absent = getattr(config, "NOT_HERE", None)  # a part of the paper
     cells = (
-        f"[{slug}](experiments/{slug}/README.md) · {preset}",
+        f"[{slug}](experiments/{slug}/README.md) · {preset}"
+        + (f" (without {absent})" if absent else ""),
         ", ".join(f"{d['name']} ({d['kind']})" for d in results["data"][:3]),
         f"{metric}, {len(rows)} systems: highest {best['name']}, {figure(best)}",
         marks(results["claims"]),

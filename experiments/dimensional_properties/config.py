@@ -8,9 +8,10 @@ from jaxemb.data import sources
 from jaxemb.errors import InputError
 
 SLUG = "dimensional_properties"
+NOT_HERE = "the paper's translation half"
 TITLE = (
     "What principal components of word vectors are worth, whatever their variance "
-    "(the paper's translation half is not here)"
+    f"({NOT_HERE} is not here)"
 )
 
 # Sentence tasks and probes by the paper's names, and the data set of each.
