@@ -87,11 +87,8 @@ _OWED = {
     *(("delta_embedding", name) for name in ("bidaf-squad", "esim-multinli")),
     *(("bli_postprocessing", name) for name in ("en-ru", "ru-fr")),
     *(("bli_postprocessing", f"{pair}-tuned") for pair in ("en-fr", "en-ru", "ru-fr")),
-    *(("feature_tuples", name) for name in ("sgns", "cbow")),
-    *(
-        ("dimensional_properties", name)
-        for name in ("googlenews", "glove-100d", "glove-50d")
-    ),
+    ("feature_tuples", "cbow"),
+    *(("dimensional_properties", name) for name in ("googlenews", "glove-50d")),
     *(
         ("alpha_embeddings", name)
         for name in ("similarity", "analogies", "linear", "bilstm")
