@@ -87,8 +87,7 @@ _OWED = {
     *(("delta_embedding", name) for name in ("bidaf-squad", "esim-multinli")),
     *(("bli_postprocessing", name) for name in ("en-ru", "ru-fr")),
     *(("bli_postprocessing", f"{pair}-tuned") for pair in ("en-fr", "en-ru", "ru-fr")),
-    ("feature_tuples", "cbow"),
-    *(("dimensional_properties", name) for name in ("googlenews", "glove-50d")),
+    ("dimensional_properties", "googlenews"),
     *(
         ("alpha_embeddings", name)
         for name in ("similarity", "analogies", "linear", "bilstm")
