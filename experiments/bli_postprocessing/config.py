@@ -104,8 +104,8 @@ PRESETS = {
             patience=10,
         ),
     ),
-    "en-ru": ("English to Russian; half an hour", _xling("en-ru")),
-    "ru-fr": ("Russian to French; half an hour", _xling("ru-fr")),
+    "en-ru": ("English to Russian; over an hour on one core", _xling("en-ru")),
+    "ru-fr": ("Russian to French; over an hour on one core", _xling("ru-fr")),
     **{
         f"{pair}-tuned": (
             "VecMap with orders chosen on the seed dictionary; a quarter of an hour",

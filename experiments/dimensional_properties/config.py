@@ -92,11 +92,11 @@ def _preset(name: str, vectors: str, **more) -> Config:
 SMOKE = Config(preset="smoke", folds=3, resamples=100, swept=(0, 1, 2), reduced=2)
 PRESETS = {
     "googlenews": (
-        "word2vec GoogleNews 300-d, 26,423 words; half an hour",
+        "word2vec GoogleNews 300-d, 26,423 words; most of an hour on one core",
         _preset("googlenews", "googlenews-subset"),
     ),
     "glove-100d": (
-        "GloVe 6B 100-d; ten minutes",
+        "GloVe 6B 100-d; a quarter of an hour",
         _preset("glove-100d", "glove-100d", native="glove-50d"),
     ),
     "glove-50d": (
