@@ -1,11 +1,13 @@
 """Aligns every pair of languages by every system, scores, compares, draws."""
 
 import dataclasses
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from etils import epath
 
 from experiments.bli_postprocessing import data, model
 from experiments.bli_postprocessing.config import (
@@ -18,11 +20,11 @@ from experiments.bli_postprocessing.config import (
 from experiments.common.rows import print_claims, print_side_by_side, summary_row
 from jaxemb import storage, terminal
 from jaxemb.analysis import figures, lexicon
-from jaxemb.eval import intervals
+from jaxemb.eval import induction, intervals
 from jaxemb.eval.induction import Induction
 from jaxemb.eval.intervals import Interval
 from jaxemb.spaces import dictionaries, spectrum
-from jaxemb.train import results
+from jaxemb.train import loop, results
 
 _NEIGHBOURS = {"cosine": 0, "CSLS": 10}
 _POST = " + POSTPROC"
@@ -52,6 +54,7 @@ class Scored:
 def run(config: Config) -> dict:
     """Runs a preset and returns its results, as written to `results.json`."""
     workdir = Path(config.workdir)
+    loop.claim(epath.Path(workdir), _deciding(config))
     rows, claims, collapsed, tuned = [], [], [], {}
     with results.recorded(workdir):
         task = data.load_task(config)
@@ -144,21 +147,33 @@ def _seeds(
     seeds = config.seeds if _is_random(config, variant) else 1
     scores = []
     for seed in range(seeds):
-        mapped = model.align_spaces(
-            config,
-            variant.system,
-            spaces,
-            task.train[:size],
-            direction=variant.direction,
-            seed=seed,
-        )
-        if seed == 0:
-            _export(task, mapped, workdir / f"{task.name}-{size}-{name}.tsv")
+        path = workdir / "parts" / f"{task.name}-{size}-{name}-seed-{seed}.json"
+        if not path.exists():
+            mapped = model.align_spaces(
+                config,
+                variant.system,
+                spaces,
+                task.train[:size],
+                direction=variant.direction,
+                seed=seed,
+            )
+            if seed == 0:
+                _export(task, mapped, workdir / f"{task.name}-{size}-{name}.tsv")
+            found = {
+                retrieval: mapped.ranks(task, neighbours).tolist()
+                for retrieval, neighbours in _NEIGHBOURS.items()
+            }
+            storage.write_text(path, json.dumps(found) + "\n")
+        kept = json.loads(path.read_text())
+        ranks = {retrieval: np.array(of) for retrieval, of in kept.items()}
         by_retrieval = {
-            retrieval: mapped.score(task, neighbours, config.resamples)
-            for retrieval, neighbours in _NEIGHBOURS.items()
+            retrieval: Induction.of(
+                of, total=task.test_total, resamples=config.resamples
+            )
+            for retrieval, of in ranks.items()
         }
-        grouped = mapped.score(task, 0, config.resamples, style="grouped")
+        best = induction.best_ranks(ranks["cosine"], task.test)
+        grouped = Induction.of(best, resamples=config.resamples)
         scores.append({**by_retrieval, "grouped": grouped})
     return tuple(scores)
 
@@ -248,7 +263,7 @@ def _grid(config: Config, task: data.Task, workdir: Path) -> list[results.Row]:
             mapped = model.align_spaces(
                 config, "supervised", model.Spaces(source, target), task.train[:size]
             )
-            table[i, j] = 100 * mapped.score(task, 0, resamples=0).mrr.mean
+            table[i, j] = 100 * np.mean(1 / mapped.ranks(task, 0))
             metric = f"{size} pairs: MRR × 100, grid of orders"
             rows.append(
                 summary_row(f"source {a:g}, target {b:g}", metric, [table[i, j]])
@@ -291,6 +306,14 @@ def _draw(
             workdir / "figures" / f"{task.name}-seed-sizes.svg",
             f"MRR × 100 on {task.name} by the pairs of the seed dictionary.",
         )
+
+
+def _deciding(config: Config) -> dict:
+    """The settings that decide what finished parts hold."""
+    settings = results.as_json(config)
+    for name in ("preset", "run", "grid", "seeds", "seed_sizes", "resamples"):
+        del settings[name]
+    return settings
 
 
 def _described(config: Config, task: data.Task, collapsed: Sequence[str]) -> dict:

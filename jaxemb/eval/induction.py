@@ -35,6 +35,42 @@ class Induction:
         """Items whose words both spaces have."""
         return len(self.ranks)
 
+    @classmethod
+    def of(
+        cls,
+        ranks: Int[np.ndarray, " items"],
+        *,
+        total: int | None = None,
+        at: Sequence[int] = (1, 5, 10),
+        resamples: int = 1000,
+        seed: int = 0,
+    ) -> "Induction":
+        """Scores ranks.
+
+        Args:
+          ranks: of every covered item, from 1.
+          total: items, covered or not; as many as ranks if None.
+          at: the k of precision.
+          resamples: of the bootstrap; 0 gives no intervals.
+          seed: of the bootstrap.
+        """
+        scores = {"mrr": 1 / ranks, **{str(k): (ranks <= k).astype(float) for k in at}}
+        means = {
+            name: intervals.bootstrap(
+                lambda rows, values=values: values[rows].mean(axis=-1),
+                len(values),
+                seed=seed,
+                resamples=resamples,
+            )
+            for name, values in scores.items()
+        }
+        return cls(
+            mrr=means["mrr"],
+            precision={k: means[str(k)] for k in at},
+            ranks=ranks,
+            total=len(ranks) if total is None else total,
+        )
+
 
 def induction(
     source: Rows,
@@ -64,32 +100,41 @@ def induction(
       resamples: of the bootstrap; 0 gives no intervals.
       seed: of the bootstrap.
     """
+    ranks = gold_ranks(source, target, gold, neighbours=neighbours)
+    if style == "grouped":
+        ranks = best_ranks(ranks, gold)
+    return Induction.of(ranks, total=total, at=at, resamples=resamples, seed=seed)
+
+
+def gold_ranks(
+    source: Rows,
+    target: Rows,
+    gold: Int[np.ndarray, "pairs 2"],
+    *,
+    neighbours: int = 0,
+) -> Int[np.ndarray, " pairs"]:
+    """The rank, from 1, of each pair's target row for its source row.
+
+    Args:
+      source: mapped rows of length 1.
+      target: mapped rows of length 1.
+      gold: a source row and a target row for each pair.
+      neighbours: of CSLS; 0 ranks by cosine.
+    """
     penalty = None
     if neighbours:
         penalty = retrieval.mean_of_nearest(target, source, neighbours)
-    ranks = retrieval.ranks(source[gold[:, 0]], target, gold[:, 1], row_penalty=penalty)
-    items = len(ranks)
-    if style == "grouped":
-        words, group = np.unique(gold[:, 0], return_inverse=True)
-        best = np.full(len(words), np.iinfo(np.int64).max)
-        np.minimum.at(best, group, ranks)
-        ranks, items = best, len(words)
-    scores = {"mrr": 1 / ranks, **{str(k): (ranks <= k).astype(float) for k in at}}
-    means = {
-        name: intervals.bootstrap(
-            lambda rows, values=values: values[rows].mean(axis=-1),
-            len(values),
-            seed=seed,
-            resamples=resamples,
-        )
-        for name, values in scores.items()
-    }
-    return Induction(
-        mrr=means["mrr"],
-        precision={k: means[str(k)] for k in at},
-        ranks=ranks,
-        total=items if total is None else total,
-    )
+    return retrieval.ranks(source[gold[:, 0]], target, gold[:, 1], row_penalty=penalty)
+
+
+def best_ranks(
+    ranks: Int[np.ndarray, " pairs"], gold: Int[np.ndarray, "pairs 2"]
+) -> Int[np.ndarray, " words"]:
+    """For each source word the rank of its best translation."""
+    words, group = np.unique(gold[:, 0], return_inverse=True)
+    best = np.full(len(words), np.iinfo(np.int64).max)
+    np.minimum.at(best, group, ranks)
+    return best
 
 
 def covered(
