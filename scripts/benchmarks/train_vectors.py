@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from ratios import row
 
 EPOCHS, DIM, WINDOW, NEGATIVES, MIN_COUNT = 2, 100, 5, 5, 5
 WORKERS = 1, 2, 3
@@ -51,23 +52,15 @@ def comparisons() -> list[dict]:
             )
             name = "skip-gram" if sg else "CBOW"
             work = f"train {name}, {DIM}-d, window {WINDOW}, {NEGATIVES} negatives"
-            rows.append(_comparison(work, "gensim", pairs, 1, note))
+            rows.append(row(work, "gensim", _seconds(pairs), 1, note))
         rows.append(_glove(text, Path(folder)))
         jax.clear_caches()
     return rows
 
 
-def _comparison(work, peer, pairs, target, note) -> dict:
-    ratios = [ours / theirs for ours, theirs in pairs]
-    return {
-        "work": work,
-        "peer": peer,
-        "ratio": statistics.median(ratios),
-        "low": min(ratios),
-        "high": max(ratios),
-        "target": target,
-        "note": note,
-    }
+def _seconds(rates) -> list[tuple[float, float]]:
+    """Of one word or entry, from how many a second."""
+    return [(1 / ours, 1 / theirs) for ours, theirs in rates]
 
 
 def _corpus(folder: Path) -> tuple[Path, Any]:
@@ -179,9 +172,8 @@ def _glove(text: Any, folder: Path) -> dict:
         f"{statistics.median(p[0] for p in pairs):,.0f} entries/s; compiling took "
         f"{compiling:.1f} s"
     )
-    return _comparison(
-        f"GloVe, {DIM}-d, AdaGrad on entries", "a loop in numpy", pairs, 1, note
-    )
+    work = f"GloVe, {DIM}-d, AdaGrad on entries"
+    return row(work, "a loop in numpy", _seconds(pairs), 1, note)
 
 
 def _glove_by_loop(tables, squares, rows, columns, counts, settings) -> None:
