@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from ratios import row
+from ratios import row, seconds
 
 EPOCHS, DIM, WINDOW, NEGATIVES, MIN_COUNT = 2, 100, 5, 5, 5
 WORKERS = 1, 2, 3
@@ -52,14 +52,14 @@ def comparisons() -> list[dict]:
             )
             name = "skip-gram" if sg else "CBOW"
             work = f"train {name}, {DIM}-d, window {WINDOW}, {NEGATIVES} negatives"
-            rows.append(row(work, "gensim", _seconds(pairs), 1, note))
+            rows.append(row(work, "gensim", _inverse(pairs), 1, note))
         rows.append(_glove(text, Path(folder)))
         jax.clear_caches()
     return rows
 
 
-def _seconds(rates) -> list[tuple[float, float]]:
-    """Of one word or entry, from how many a second."""
+def _inverse(rates) -> list[tuple[float, float]]:
+    """Seconds of one word or entry, from how many a second."""
     return [(1 / ours, 1 / theirs) for ours, theirs in rates]
 
 
@@ -173,7 +173,7 @@ def _glove(text: Any, folder: Path) -> dict:
         f"{compiling:.1f} s"
     )
     work = f"GloVe, {DIM}-d, AdaGrad on entries"
-    return row(work, "a loop in numpy", _seconds(pairs), 1, note)
+    return row(work, "a loop in numpy", _inverse(pairs), 1, note)
 
 
 def _glove_by_loop(tables, squares, rows, columns, counts, settings) -> None:
@@ -182,14 +182,14 @@ def _glove_by_loop(tables, squares, rows, columns, counts, settings) -> None:
         error = w @ v + tables["input_bias"][i] + tables["output_bias"][j]
         weight = min(1.0, (count / settings.cap) ** settings.power)
         error = settings.learning_rate * weight * (error - np.log(count))
-        for name, row, step in (
+        for name, place, step in (
             ("input", i, error * v),
             ("output", j, error * w),
             ("input_bias", i, error),
             ("output_bias", j, error),
         ):
-            tables[name][row] -= step / np.sqrt(squares[name][row])
-            squares[name][row] += step * step
+            tables[name][place] -= step / np.sqrt(squares[name][place])
+            squares[name][place] += step * step
 
 
 def growth() -> list[dict[str, str]]:
@@ -281,7 +281,7 @@ def _parts(prepared: Any, objective: Any, vocab: int) -> dict[str, float]:
 
     def fastest(function) -> float:
         function()
-        return min(_seconds(function) for _ in range(5)) * 1e9 / words
+        return min(seconds(function) for _ in range(5)) * 1e9 / words
 
     parts = {"laid out (host, ahead)": fastest(lambda: prepared.batches(1))}
     for name, body in (("read", read), ("products", gradient), ("written", write)):
@@ -292,12 +292,6 @@ def _parts(prepared: Any, objective: Any, vocab: int) -> dict[str, float]:
         compiled = jax.jit(loop)
         parts[name] = fastest(lambda run=compiled: jax.block_until_ready(run(tables)))
     return parts
-
-
-def _seconds(function) -> float:
-    start = time.perf_counter()
-    function()
-    return time.perf_counter() - start
 
 
 def _zipf(vocab: int, words: int = 1_000_000, length: int = 25) -> Any:
