@@ -87,7 +87,6 @@ _OWED = {
     *(("delta_embedding", name) for name in ("bidaf-squad", "esim-multinli")),
     *(("bli_postprocessing", name) for name in ("en-ru", "ru-fr")),
     *(("bli_postprocessing", f"{pair}-tuned") for pair in ("en-fr", "en-ru", "ru-fr")),
-    ("dimensional_properties", "googlenews"),
     *(
         ("alpha_embeddings", name)
         for name in ("similarity", "analogies", "linear", "bilstm")
