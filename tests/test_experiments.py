@@ -87,7 +87,7 @@ _OWED = {
     *(("delta_embedding", name) for name in ("bidaf-squad", "esim-multinli")),
     ("bli_postprocessing", "ru-fr"),
     *(("bli_postprocessing", f"{pair}-tuned") for pair in ("en-fr", "en-ru", "ru-fr")),
-    *(("alpha_embeddings", name) for name in ("analogies", "linear", "bilstm")),
+    *(("alpha_embeddings", name) for name in ("linear", "bilstm")),
 }
 
 
