@@ -85,6 +85,7 @@ _OWED = {
     *(("delta_embedding", name) for name in ("bidaf", "esim", "esim-sick")),
     # These wait for data that is not here.
     *(("delta_embedding", name) for name in ("bidaf-squad", "esim-multinli")),
+    ("geometric_meta_embeddings", "trained"),
     ("bli_postprocessing", "ru-fr"),
     *(("bli_postprocessing", f"{pair}-tuned") for pair in ("en-fr", "en-ru", "ru-fr")),
     *(("alpha_embeddings", name) for name in ("linear", "bilstm")),

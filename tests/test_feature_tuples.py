@@ -7,7 +7,7 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from experiments.common import cli
+from experiments.common import cli, texts
 from experiments.feature_tuples import compare, data, main, model, printed
 from experiments.feature_tuples import config as config_lib
 from experiments.feature_tuples.config import PRESETS
@@ -280,5 +280,5 @@ def test_every_reading_of_the_measures_is_a_system():
 
 def test_punctuation_is_left_out_of_tokenised_text():
     text = [["The", "@-@", "rock", "'s", ",", "."], ["="], ["1.5", "%"]]
-    assert list(data._words_only(text)) == [["The", "rock", "'s"], ["1.5"]]
+    assert list(texts._words_only(text)) == [["The", "rock", "'s"], ["1.5"]]
     assert Compound("rock", "band", 1.0).joined == "rock_band"

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from experiments.common import cli
-from experiments.geometric_meta_embeddings import data, main, model
+from experiments.geometric_meta_embeddings import data, main, model, trained
 from experiments.geometric_meta_embeddings.config import PRESETS
 from jaxemb.data import synthetic, vectors
 from jaxemb.errors import InputError
-from jaxemb.eval import kinds
-from jaxemb.spaces import geometric
+from jaxemb.eval import kinds, similarity
+from jaxemb.spaces import geometric, normalize
 from jaxemb.train import results
 
 
@@ -112,3 +112,40 @@ def test_mistakes_are_named(files):
         data.load_sources(config_of("custom", "--sources", files[0]))
     with pytest.raises(InputError, match="is named twice"):
         data.load_sources(config_of("custom", "--sources", files[0], files[0]))
+
+
+def test_sources_trained_here_are_compared_over_seeds(tmp_path, monkeypatch):
+    world = synthetic.planted_topics()
+    tests = data.Tests((kinds.SimilarityTest("planted", world.pairs),), ())
+    monkeypatch.setattr(data, "load_tests", lambda config: tests)
+
+    def config(seeds):
+        return config_of(
+            *("trained", "--training.text", "planted", "--training.dim", "8"),
+            *("--training.glove-epochs", "3", "--training.skipgram-epochs", "1"),
+            *("--training.min-count", "1", "--iterations", "20", "--c", "1"),
+            *("--training.seeds", str(seeds), "--workdir", str(tmp_path)),
+            "--no-progress",
+        )
+
+    first = main.run(config(2))
+    [avg] = [r for r in first["rows"] if (r["name"], r["metric"]) == MEAN_OF_AVG]
+    assert len(avg["values"]) == 2
+    # The figure is that of the two tables as they were left, averaged.
+    trainer = trained.Trainer(config(2), tmp_path)
+    for seed, value in enumerate(avg["values"]):
+        units = [normalize.unit(t.matrix) for t in trainer.tables(seed)]
+        table = vectors.WordVectors(trainer.text.words, sum(units).astype(np.float32))
+        score = similarity.word_similarity(table, world.pairs, resamples=0)
+        np.testing.assert_allclose(value, 100 * score.spearman, atol=1e-3)
+    kept = [tmp_path / f"seed-{seed}" / "scores.json" for seed in range(2)]
+    times = [path.stat().st_mtime_ns for path in kept]
+    second = main.run(config(3))
+    assert [path.stat().st_mtime_ns for path in kept] == times
+    assert len(second["rows"]) == len(first["rows"])
+    gaps = [c for c in second["claims"] if c["claim"].startswith("Geo-AVG beats AVG")]
+    assert "3 seeds" in gaps[0]["evidence"]
+    assert (tmp_path / "figures" / "benchmark-differences.svg").exists()
+
+
+MEAN_OF_AVG = "AVG", "mean similarity"

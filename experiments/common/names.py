@@ -2,6 +2,9 @@
 
 from jaxemb.data import sources
 
+# The text of `experiments.common.texts.mixed`.
+MIXED = ("wikitext-2", "brown", "imdb")
+
 
 def at_hand(name: str) -> str:
     """The name of a table, or of the subset that stands in where only that is here."""

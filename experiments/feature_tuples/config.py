@@ -4,7 +4,7 @@ import dataclasses
 from typing import Literal
 
 from experiments.common.cli import Experiment
-from experiments.common.names import at_hand, similarity_lists
+from experiments.common.names import MIXED, at_hand, similarity_lists
 from experiments.common.updates import groups_of
 from jaxemb.data import sources
 from jaxemb.errors import InputError
@@ -12,7 +12,6 @@ from jaxemb.errors import InputError
 SLUG = "feature_tuples"
 TITLE = "Word embeddings as tuples of feature probabilities: words as fuzzy sets"
 
-MIXED = ("wikitext-2", "brown", "imdb")
 COMPOUNDS = ("compounds-reddy", "compounds-farahmand")
 
 # Table 5: words and phrases whose divergence is told both ways.

@@ -4,12 +4,13 @@ import dataclasses
 import itertools
 import json
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from experiments.common import texts
 from experiments.common.datasets import described, planted
 from experiments.common.tables import read
 from experiments.common.updates import GROUP, groups_of
@@ -17,7 +18,6 @@ from experiments.feature_tuples.config import (
     ASYMMETRIC,
     COMPOUNDS,
     HYPONYMS,
-    MIXED,
     Config,
 )
 from jaxemb import static, terminal
@@ -222,18 +222,7 @@ def _sentences(config: Config) -> tuple[Iterable[Sequence[str]], list[results.Da
         path = Path(config.corpus)
         sentences = readers.read_sentences(path, lower=True)
         return sentences, [_own_text(path)]
-    found = {name: sources.get(name) for name in MIXED}
-    parts = (
-        _words_only(readers.read_wikitext(found["wikitext-2"], lower=True)),
-        _words_only(readers.read_brown(found["brown"], lower=True)),
-        readers.read_imdb(found["imdb"], parts=("train",)),
-    )
-    data = [
-        described(found["wikitext-2"], name="wikitext-2, its training part"),
-        described(found["brown"]),
-        described(found["imdb"], 25_000, name="imdb, its training reviews"),
-    ]
-    return itertools.chain.from_iterable(parts), data
+    return texts.mixed()
 
 
 def _own_text(path: Path) -> results.Data:
@@ -244,13 +233,6 @@ def _own_text(path: Path) -> results.Data:
         sha256=None,
         size=path.stat().st_size,
     )
-
-
-def _words_only(sentences: Iterable[list[str]]) -> Iterator[list[str]]:
-    """Without punctuation marks, which the reviews' reader leaves out too."""
-    for sentence in sentences:
-        if words := [w for w in sentence if any(map(str.isalnum, w))]:
-            yield words
 
 
 def _planted_tests() -> Tests:

@@ -4,7 +4,7 @@ import dataclasses
 from typing import Literal
 
 from experiments.common.cli import Experiment
-from experiments.common.names import at_hand, similarity_lists
+from experiments.common.names import MIXED, at_hand, similarity_lists
 from jaxemb.data import sources
 
 SLUG = "geometric_meta_embeddings"
@@ -20,6 +20,24 @@ SIMILARITY = {
     "SIMLEX-999": "SL",
 }
 ANALOGY = {"msr": "MSR", "google": "GL", "semeval-2012": "SemEval"}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Training:
+    """GloVe and skip-gram tables of one text, trained here in place of `--sources`."""
+
+    seeds: int = 0
+    """How many times both are trained; 0: never."""
+    text: Literal["mixed", "planted"] = "mixed"
+    """WikiText-2, Brown and IMDB's training reviews; or a text with planted topics."""
+    dim: int = 100
+    min_count: int = 10
+    """Occurrences of a word that gets a vector."""
+    window: int = 10
+    """Of GloVe; skip-gram has half of it, as both programs' defaults have."""
+    glove_epochs: int = 10
+    glove_learning_rate: float = 0.2
+    skipgram_epochs: int = 5
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -47,16 +65,18 @@ class Config(Experiment):
     """Of conjugate gradient, at most."""
     resamples: int = 1000
     """Of the bootstrap over test items."""
+    training: Training = Training()
 
     @property
     def data_sets(self) -> tuple[str, ...]:
         """The data sets that the run reads."""
-        if self.preset == "smoke":
+        if self.preset == "smoke" or self.training.text == "planted":
             return ()
         named = tuple(at_hand(name) for name in self.sources)
         known = tuple(name for name in named if name in sources.DATA_SETS)
         lists = similarity_lists()
-        return (*known, lists, "analogies", "semeval-2012")
+        text = MIXED if self.training.seeds else ()
+        return (*text, *known, lists, "analogies", "semeval-2012")
 
 
 def _preset(name: str, *tables: str, **settings) -> Config:
@@ -87,6 +107,10 @@ PRESETS = {
     "code-inputs": (
         "GloVe and GoogleNews normalised as the authors' script does; minutes",
         _preset("code-inputs", "glove-100d", "googlenews-subset", inputs="code"),
+    ),
+    "trained": (
+        "GloVe and skip-gram trained here on one text, five seeds; 40 minutes",
+        _preset("trained", training=Training(seeds=5)),
     ),
     "custom": ("your own tables: --sources a.vec b.bin", Config()),
     "smoke": ("a planted world; seconds", Config(preset="smoke", c=1.0, sweep=(1e4,))),

@@ -47,6 +47,16 @@ def load_sources(config: Config) -> Sources:
                 f"--sources: expected two tables or more, found {len(config.sources)}"
             )
         names, tables, data = _read(config.sources)
+    return combined(config, names, tables, data)
+
+
+def combined(
+    config: Config,
+    names: tuple[str, ...],
+    tables: Sequence[WordVectors],
+    data: tuple[results.Data, ...],
+) -> Sources:
+    """Tables brought to one vocabulary."""
     if config.words == "common":
         words = combine.common_words(tables)
         matrices = [table.lookup(words) for table in tables]

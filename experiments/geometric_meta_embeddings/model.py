@@ -1,6 +1,7 @@
 """Every way to combine sources: the paper's, its baselines, and what it leaves out."""
 
 import dataclasses
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -65,3 +66,9 @@ def systems(
     matrices["Geo-CONC"] = combine.concatenate(latents)
     matrices["Geo-AVG"] = combine.average(latents)
     return matrices
+
+
+def claimed(sources: Sequence[str]) -> list[tuple[str, str]]:
+    """What the paper says of systems: the first is better than the second."""
+    combined = [("Geo-AVG", "AVG"), ("Geo-CONC", "CONC")]
+    return combined + [(geo, s) for geo in ("Geo-AVG", "Geo-CONC") for s in sources]
