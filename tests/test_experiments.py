@@ -88,7 +88,7 @@ _OWED = {
     ("geometric_meta_embeddings", "trained"),
     ("bli_postprocessing", "ru-fr"),
     *(("bli_postprocessing", f"{pair}-tuned") for pair in ("en-fr", "en-ru", "ru-fr")),
-    *(("alpha_embeddings", name) for name in ("linear", "bilstm")),
+    ("alpha_embeddings", "bilstm"),
 }
 
 
