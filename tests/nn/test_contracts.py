@@ -83,6 +83,33 @@ def pad_tagged(emissions, tags, mask):
     )
 
 
+def text(cls, outputs, *first, **fields):
+    """A text encoder of pieces, or what is above one."""
+    config = jaxemb.nn.TextConfig(
+        vocab=VOCAB, dim=DIM, layers=2, heads=2, inner=6, positions=10, **fields
+    )
+
+    def pad(ids, mask):
+        ends = ((0, 0), (0, EXTRA))
+        return jnp.pad(ids, ends, constant_values=-1), jnp.pad(mask, ends)
+
+    return Case(
+        cls,
+        lambda dtype=jnp.float32: cls(*first, config, dtype=dtype),
+        (IDS, MASK),
+        pad,
+        outputs,
+        deterministic=True,
+    )
+
+
+def choices():
+    """Choices stand on the second axis: no piece is added to them."""
+    one = text(jaxemb.nn.MultipleChoice, (HIGH,), epsilon=1e-3)
+    inputs = jnp.stack([IDS, IDS[::-1]], axis=1), jnp.stack([MASK, MASK[::-1]], axis=1)
+    return dataclasses.replace(one, inputs=inputs, pad=lambda *inputs: inputs)
+
+
 LOW, HIGH = "bfloat16", "float32"
 CASES = [
     embedding("fixed"),
@@ -135,6 +162,31 @@ CASES = [
         classes=3,
         hidden=3,
         features=5,
+    ),
+    masked(
+        jaxemb.nn.Transformer,
+        3 * (LOW,),
+        deterministic=True,
+        layers=1,
+        heads=2,
+        inner=6,
+        epsilon=1e-3,
+    ),
+    text(jaxemb.nn.Bert, 4 * (LOW,), epsilon=1e-3),
+    text(jaxemb.nn.TextClassifier, (HIGH,), 3, epsilon=1e-3),
+    text(jaxemb.nn.PieceClassifier, (HIGH,), 3, epsilon=1e-3),
+    choices(),
+    text(jaxemb.nn.MaskedLM, (HIGH,), epsilon=1e-3),
+    text(jaxemb.nn.CausalLM, (HIGH,), segments=0, causal=True, epsilon=1e-3),
+    text(
+        jaxemb.nn.GPT2,
+        4 * (LOW,),
+        segments=0,
+        causal=True,
+        pre_norm=True,
+        embedding_norm=False,
+        pooler=False,
+        epsilon=1e-3,
     ),
     masked(jaxemb.nn.GRU, (LOW, HIGH), hidden=3, reverse=True),
     masked(jaxemb.nn.BiGRU, (LOW, HIGH), hidden=3, unroll=2),

@@ -81,7 +81,7 @@ def read_safetensors(
                 if mmap_path is None:
                     sure = request.size is not None
                     array = _read_array(stream, shape, dtype, sure)
-                    arrays[name] = _widened(array) if code == "BF16" else array
+                    arrays[name] = widened(array) if code == "BF16" else array
                 else:
                     arrays[name] = _map_array(mmap_path, shape, dtype, place)
             elif mmap_path is None:
@@ -316,7 +316,8 @@ def _table(
     return table._replace(subwords=Subwords(buckets, word_rows, minn, maxn))
 
 
-def _widened(halves: np.ndarray) -> np.ndarray:
+def widened(halves: np.ndarray) -> np.ndarray:
+    """bfloat16, given as its bits, in float32."""
     bits = halves.astype("<u4")
     bits <<= 16
     return bits.view("<f4")

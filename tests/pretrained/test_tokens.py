@@ -1,0 +1,160 @@
+"""Pieces of texts and of words, windows, and a real encoder of sentences."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+from jaxemb import nn
+from jaxemb.data import batching, files, relatedness, sources
+from jaxemb.errors import InputError
+from jaxemb.pretrained import (
+    Cutter,
+    Pretrained,
+    load_hf,
+    padded,
+    save_hf,
+    windows,
+)
+
+
+@pytest.fixture
+def cutter():
+    vocab = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "un", "##do", "##ing", "it", "is"]
+    pieces = models.WordPiece(
+        {piece: i for i, piece in enumerate(vocab)}, unk_token="[UNK]"
+    )
+    tokenizer = Tokenizer(pieces)
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
+    )
+    config = nn.TextConfig(vocab=len(vocab), positions=9)
+    return Cutter.of(Pretrained(config, "bert", {}, tokenizer.to_str().encode("utf-8")))
+
+
+def rows(ragged):
+    return [
+        ragged.values[a:b].tolist()
+        for a, b in zip(ragged.offsets, ragged.offsets[1:], strict=False)
+    ]
+
+
+def test_words_know_their_pieces(cutter):
+    pieces = cutter.sentences([["it", "undoing"], ["undo", "xyz", "is"]])
+    assert rows(pieces.ids) == [[2, 7, 4, 5, 6, 3], [2, 4, 5, 1, 8, 3]]
+    assert rows(pieces.words) == [[-1, 0, 1, 1, 1, -1], [-1, 0, 0, 1, 2, -1]]
+    ids, mask = padded(pieces.ids, np.array([1, 0]), 7)
+    assert ids.tolist() == [[2, 4, 5, 1, 8, 3, 0], [2, 7, 4, 5, 6, 3, 0]]
+    assert mask.sum(axis=1).tolist() == [6, 6]
+
+
+def test_pairs_have_segments(cutter):
+    pieces = cutter.texts([("it is", "undo")])
+    assert rows(pieces.ids) == [[2, 7, 8, 3, 4, 5, 3]]
+    assert rows(pieces.segments) == [[0, 0, 0, 0, 1, 1, 1]]
+
+
+def test_texts_that_are_too_long(cutter):
+    long = "it is it is it is it is"
+    [ids] = rows(cutter.texts([long]).ids)
+    assert len(ids) == 9 and ids[-1] == 3
+    with pytest.raises(InputError, match="text 1 has 10 pieces; the encoder takes 9"):
+        cutter.texts(["it", long], cut=False)
+    # Cutting one call leaves the next as it was.
+    assert len(rows(cutter.texts(["it is"]).ids)[0]) == 4
+
+
+def test_weights_without_a_tokenizer_are_named():
+    config = nn.TextConfig(vocab=5)
+    with pytest.raises(InputError, match="no tokenizer.json"):
+        Cutter.of(Pretrained(config, "bert", {}))
+    with pytest.raises(InputError, match="not a tokeniser"):
+        Cutter.of(Pretrained(config, "bert", {}, b"{}"))
+
+
+@given(st.integers(1, 200), st.integers(1, 40), st.integers(0, 39))
+def test_windows_cover_every_place_once(length, size, overlap):
+    if overlap >= size:
+        with pytest.raises(InputError, match="overlap"):
+            windows(length, size, overlap)
+        return
+    found = windows(length, size, overlap)
+    counted = [p for w in found for p in range(w.first, w.last)]
+    assert counted == list(range(length))
+    for window in found:
+        assert window.start <= window.first < window.last <= window.end
+        assert window.end - window.start == min(size, length)
+    # No window has a place for which a neighbour has more context on its worse side.
+    for a, b in zip(found, found[1:], strict=False):
+        margin = lambda w, p: min(p - w.start, w.end - 1 - p)
+        for p in range(max(a.start, b.start), min(a.end, b.end)):
+            taken, other = (a, b) if a.first <= p < a.last else (b, a)
+            if taken.first <= p < taken.last:
+                assert margin(taken, p) >= margin(other, p)
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_minilm_knows_like_sentences():
+    """Mean-pooled states on the STS benchmark; 0.82 is what these weights give."""
+    found, rated = sources.get("minilm"), sources.get("sts-benchmark")
+    bert = load_hf(files.resolve(found.part("weights")).parent)
+    pairs = relatedness.read_sts(rated.part("test"))
+    assert len(pairs) == 1379
+    texts = [text for pair in pairs for text in (pair.first, pair.second)]
+    pieces = Cutter.of(bert).texts(texts)
+    module = bert.module()
+
+    @jax.jit
+    def encode(params, ids, mask):
+        states = module.apply({"params": params}, ids, mask, deterministic=True)
+        return nn.mean_pooled(states.last, mask)
+
+    rows = np.zeros((len(texts), bert.config.dim), np.float32)
+    buckets = batching.length_buckets(pieces.ids.lengths, 3)
+    order = np.argsort(pieces.ids.lengths, kind="stable")
+    for start in range(0, len(order), 64):
+        own = order[start : start + 64]
+        longest = pieces.ids.lengths[own].max()
+        length = next(b for b in buckets if b >= longest)
+        full = np.concatenate([own, np.repeat(own[:1], 64 - len(own))])
+        ids, mask = padded(pieces.ids, full, length)
+        rows[own] = encode(bert.params, ids, mask)[: len(own)]
+    assert encode._cache_size() <= 3
+    cosines = np.sum(rows[::2] * rows[1::2], axis=1)
+    scores = np.array([pair.score for pair in pairs])
+    assert stats.spearmanr(cosines, scores).statistic >= 0.81
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_minilm_has_the_states_that_transformers_gives(tmp_path):
+    torch = pytest.importorskip("torch", reason="the extra oracles holds torch")
+    transformers = pytest.importorskip("transformers", reason="the extra oracles")
+    weights = files.resolve(sources.get("minilm").part("weights"))
+    bert = load_hf(weights.parent)
+    save_hf(tmp_path, bert)
+    model = transformers.AutoModel.from_pretrained(tmp_path).eval()
+    texts = ["A man is playing a guitar.", "Embeddings, unaffordable: 3.14!", "no"]
+    pieces = Cutter.of(bert).texts(texts)
+    ids, mask = padded(pieces.ids, np.arange(3), 16)
+    encoded = bert.module().apply(
+        {"params": bert.params}, jnp.asarray(ids), jnp.asarray(mask), deterministic=True
+    )
+    with torch.no_grad():
+        theirs = model(
+            input_ids=torch.tensor(ids, dtype=torch.int64),
+            attention_mask=torch.tensor(mask.astype(np.int64)),
+            output_hidden_states=True,
+        )
+    for ours, wanted in zip(encoded.states, theirs.hidden_states, strict=True):
+        np.testing.assert_allclose(
+            np.asarray(ours)[mask], wanted.numpy()[mask], atol=1e-4
+        )
