@@ -1,0 +1,218 @@
+"""Presets of sub-word reconstruction, and the figures that the paper prints."""
+
+import dataclasses
+from typing import Literal
+
+from experiments.common.cli import Experiment
+from experiments.common.names import at_hand, similarity_lists
+from jaxemb.data import sources
+
+SLUG = "subword_reconstruction"
+TITLE = "Reconstruction of word embeddings from sub-word parameters (characters)"
+
+Study = Literal["similarity", "analogy", "tagging", "linear"]
+Head = Literal["relu", "linear", "highway"]
+Distance = Literal["D1", "D2", "Dsqrt2", "Dinf", "Dcos"]
+Row = Literal["FULL", "FULL+EMB", "CHAR"]
+
+# The three similarity lists of the paper, as the two sources name them.
+SIMILARITY = {
+    "WS-353": ("WS-353-ALL", "WS-353"),
+    "MEN": ("MEN-TR-3k", "MEN"),
+    "RW": ("RW-STANFORD", "RW"),
+}
+# Words whose neighbours Table 4 shows; the teacher at hand writes them in lower case.
+SHOWN = ("beautiful", "amazing", "Springfield")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Tagging:
+    """The tagger that students are put into."""
+
+    rows: tuple[Row, ...] = ("FULL", "FULL+EMB", "CHAR")
+    """Beside them CHAR(D) for every distance, and CHAR(D, permuted)."""
+    tags: Literal["xpos", "upos"] = "xpos"
+    """The Penn Treebank's tags, as in the paper, or the universal ones."""
+    sentences: int | None = None
+    """The first so many training sentences; all unless given."""
+    held_out: int | None = None
+    """Likewise of dev and of test."""
+    epochs: int = 4
+    batch_size: int = 32
+    hidden: int = 100
+    """Of each direction of the LSTM over words."""
+    mlp: int = 100
+    learning_rates: tuple[float, ...] = (5e-4, 2e-3, 5e-3)
+    dropouts: tuple[float, ...] = (0.1, 0.3, 0.5)
+    """One grid on FULL, of the first seed, chooses the cell for all rows."""
+    unknown: float = 0.5
+    """How often FULL sees a word of the training part's singletons as unknown."""
+    buckets: int = 3
+    """How many padded lengths sentences are sorted into."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Config(Experiment):
+    """A teacher, its students, and what is measured of them."""
+
+    slug = SLUG
+    studies: tuple[Study, ...] = ("similarity", "analogy", "linear")
+    """Similarity by epochs (Table 1), analogies and neighbours (Tables 2 and 4),
+    tagging (Table 3), the linear model (section 3.1)."""
+    teacher: str = "glove-100d"
+    """A word table: a data set's name or a file. glove-100d falls back to its subset
+    where only that is at hand."""
+    words: int = 20_000
+    """The teacher's most frequent words; those of the tests are added."""
+    heads: tuple[Head, ...] = ("relu",)
+    """Of the student: relu (eq. 2), highway (eq. 3), or linear."""
+    distances: tuple[Distance, ...] = ("D1", "D2", "Dsqrt2", "Dinf", "Dcos")
+    permuted: tuple[Distance, ...] = ()
+    """Distances for which a student of the teacher's rows in random order is trained
+    too: the control that has seen vectors, but not whose they are."""
+    hidden: int = 100
+    """Width of characters and of each LSTM over them."""
+    epochs: tuple[int, ...] = (10,)
+    """After how many epochs of reconstruction students are scored; the last ends it."""
+    seeds: int = 3
+    batch_size: int = 256
+    buckets: int = 6
+    """How many padded lengths words are sorted into."""
+    learning_rate: float = 1e-3
+    tagging: Tagging = Tagging()
+    linear_words: int = 2000
+    """Of the linear model."""
+    outliers: float = 0.1
+    """Share of its words whose teacher is made noise."""
+
+    @property
+    def data_sets(self) -> tuple[str, ...]:
+        """The data sets that the run reads."""
+        if self.preset == "smoke":
+            return ()
+        teacher = at_hand(self.teacher)
+        named = [teacher] if teacher in sources.DATA_SETS else []
+        if {"similarity", "analogy", "linear"} & set(self.studies):
+            named += [similarity_lists(), "analogies"]
+        return (*named, *(["ud-english-ewt"] if "tagging" in self.studies else []))
+
+
+PRESETS = {
+    "similarity": (
+        "Table 1: five distances, 50 epochs, three seeds",
+        Config(
+            preset="similarity",
+            studies=("similarity",),
+            words=15_000,
+            epochs=(10, 20, 30, 50),
+        ),
+    ),
+    "analogy": (
+        "Tables 2 and 4: the highway head, 10 epochs",
+        Config(
+            preset="analogy",
+            studies=("similarity", "analogy"),
+            heads=("highway",),
+            permuted=("D1",),
+        ),
+    ),
+    "heads": (
+        "relu, linear and highway heads under D1, D2 and Dcos",
+        Config(
+            preset="heads",
+            studies=("similarity",),
+            words=15_000,
+            heads=("relu", "linear", "highway"),
+            distances=("D1", "D2", "Dcos"),
+            permuted=("D2",),
+            epochs=(10, 20),
+        ),
+    ),
+    "narrow": (
+        "Table 1 with characters of 25 numbers, as Lample et al. have them",
+        Config(
+            preset="narrow",
+            studies=("similarity",),
+            hidden=25,
+            epochs=(10, 20, 30, 50),
+        ),
+    ),
+    "tagging": (
+        "Table 3: POS tags of UD English EWT, a grid, eight systems",
+        Config(
+            preset="tagging",
+            studies=("tagging",),
+            words=10_000,
+            distances=("D1", "D2", "Dinf", "Dcos"),
+            permuted=("D1",),
+            hidden=50,
+            tagging=Tagging(sentences=4000, held_out=1000),
+        ),
+    ),
+    "linear": (
+        "section 3.1: the top layer alone, by squares and by absolute deviations",
+        Config(preset="linear", studies=("linear",), hidden=25),
+    ),
+    "custom": (
+        "your own table: --teacher my.vec",
+        Config(permuted=("D1",), heads=("highway",)),
+    ),
+    "smoke": (
+        "planted morphology, every study; seconds",
+        Config(
+            preset="smoke",
+            studies=("similarity", "analogy", "tagging", "linear"),
+            teacher="planted",
+            distances=("Dcos",),
+            permuted=("Dcos",),
+            hidden=8,
+            epochs=(2, 4),
+            seeds=2,
+            batch_size=32,
+            buckets=1,
+            learning_rate=1e-2,
+            tagging=Tagging(
+                rows=("FULL+EMB", "CHAR"),
+                epochs=1,
+                batch_size=8,
+                hidden=4,
+                mlp=4,
+                learning_rates=(1e-2,),
+                dropouts=(0.1,),
+                buckets=1,
+            ),
+            linear_words=100,
+        ),
+    ),
+}
+
+# Tables 1 to 3 of the paper. Its teacher and treebank are not at hand, so that no row
+# here has a published figure beside it.
+PAPER = {
+    "mean similarity after 50 epochs": {"D1": 13, "D2": 15, "Dinf": 10, "Dcos": 15},
+    "syntactic analogies": {
+        "random": 65.21,
+        "D1": 26.32,
+        "D2": 27.56,
+        "Dinf": 45.68,
+        "Dcos": 23.77,
+        "teacher": 57.42,
+    },
+    "semantic analogies": {
+        "random": 1.13,
+        "D1": 2.20,
+        "D2": 2.47,
+        "Dinf": 1.74,
+        "Dcos": 2.22,
+        "teacher": 59.58,
+    },
+    "tagging": {
+        "FULL": 97.20,
+        "FULL+EMB": 97.32,
+        "CHAR": 96.93,
+        "CHAR(D1)": 97.17,
+        "CHAR(D2)": 97.08,
+        "CHAR(Dinf)": 97.06,
+        "CHAR(Dcos)": 97.08,
+    },
+}
