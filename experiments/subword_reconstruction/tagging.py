@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import jax
@@ -11,9 +11,10 @@ import numpy as np
 from etils import epath
 
 from experiments.common.devices import mesh_for
-from experiments.subword_reconstruction import data, model, reconstruct
-from experiments.subword_reconstruction.config import Config
-from experiments.subword_reconstruction.reconstruct import Taught
+from experiments.subword_reconstruction import data, model
+from experiments.subword_reconstruction.config import Config, Tagging
+from experiments.subword_reconstruction.reconstruct import School, Taught
+from experiments.subword_reconstruction.treebank import Treebank
 from jaxemb import nn as jnn
 from jaxemb import terminal, train
 from jaxemb.analysis import reconstruction
@@ -22,7 +23,6 @@ from jaxemb.eval import classification
 from jaxemb.train import results
 
 DEV, TEST = "dev/accuracy", "test/accuracy"
-_EVAL_BATCH = 64
 _SHORT = 8  # characters of the words that are spelled apart from the longer ones
 _MULTIPLE = 64  # types of a batch are filled up to a multiple of it
 # The longest spelling; of longer words the first and last characters count.
@@ -53,25 +53,13 @@ class System:
     permuted: bool = False
 
 
-def systems(config: Config) -> list[System]:
-    """The rows of the table."""
-    rows = {
-        "FULL": System("FULL", full=True),
-        "FULL+EMB": System("FULL+EMB", full=True, pretrained=True),
-        "CHAR": System("CHAR"),
-    }
-    found = [rows[name] for name in config.tagging.rows]
-    found += [System(f"CHAR({d})", student=d) for d in config.distances]
-    return found + [
-        System(f"CHAR({d}, permuted)", student=d, permuted=True)
-        for d in config.permuted
-    ]
+FULL = System("FULL", full=True)
 
 
 class Spelled:
     """Batches of sentences in which each type is spelled once."""
 
-    def __init__(self, treebank: data.Treebank, ids: np.ndarray, unknown: float):
+    def __init__(self, treebank: Treebank, ids: np.ndarray, unknown: float):
         """Prepares the spelling of every type.
 
         Args:
@@ -135,7 +123,7 @@ def _shortened(spelled: batching.Ragged) -> batching.Ragged:
 class _Program(NamedTuple):
     """What systems of one shape and dropout share."""
 
-    init: Callable[[jax.Array], dict]
+    module: model.WordTagger
     step: train.parallel.DataParallel
     hits: Callable[..., classification.Ratio]
 
@@ -143,40 +131,24 @@ class _Program(NamedTuple):
 class Taggers:
     """Trains and scores the systems; those of one shape share one program."""
 
-    def __init__(
-        self,
-        config: Config,
-        treebank: data.Treebank,
-        teacher: data.Teacher,
-        whole_teacher: Mapping[str, np.ndarray],
-        school: reconstruct.School,
-        workdir: epath.Path,
-    ):
-        """Prepares batches.
-
-        Args:
-          config: of the run.
-          treebank: what is tagged.
-          teacher: whose words students imitate.
-          whole_teacher: vectors of the treebank's words that the teacher has.
-          school: of the students.
-          workdir: of the run.
-        """
+    def __init__(self, config: Config, world: data.World, workdir: epath.Path):
+        """Prepares batches."""
+        assert world.treebank is not None
         self._config = config
-        self._treebank = treebank
-        self._teacher = teacher
-        self._vectors = whole_teacher
-        self._school = school
+        self._teacher = world.teacher
         self._workdir = workdir
+        self._school = School(config, world.teacher, "relu", world.tests)
+        self.treebank = treebank = world.treebank
         lengths = np.concatenate([c["types"].lengths for c in treebank.splits.values()])
         self._buckets = batching.length_buckets(lengths, config.tagging.buckets)
         types = np.arange(len(treebank.words))
         seen = types < treebank.known
-        has = np.array([word in whole_teacher for word in treebank.words])
         self._spelled = {
             pretrained: Spelled(
                 treebank,
-                np.where(seen | (has & pretrained), types, vocab.UNK_ID),
+                np.where(
+                    seen | (treebank.has_vector & pretrained), types, vocab.UNK_ID
+                ),
                 config.tagging.unknown,
             )
             for pretrained in (False, True)
@@ -196,22 +168,24 @@ class Taggers:
 
     def _plan(self, seed: int) -> batching.Shuffled:
         return batching.Shuffled(
-            self._treebank.splits["train"],
+            self.treebank.splits["train"],
             self._config.tagging.batch_size,
             seed=seed,
             buckets=self._buckets,
         )
 
     def _held_out(self, split: str) -> Iterator[batching.Batch]:
-        columns = self._treebank.splits[split]
-        return batching.in_order(columns, _EVAL_BATCH, self._buckets)
+        columns = self.treebank.splits[split]
+        return batching.in_order(
+            columns, self._config.tagging.batch_size, self._buckets
+        )
 
     @functools.cache  # noqa: B019 (the taggers live as long as their run)
     def _program(self, full: bool, dropout: float) -> _Program:
-        tagging, treebank = self._config.tagging, self._treebank
+        tagging, treebank = self._config.tagging, self.treebank
         module = model.WordTagger(
             len(treebank.words) if full else None,
-            len(treebank.characters),
+            len(self._teacher.characters),
             self._teacher.vectors.dim,
             self._config.hidden,
             dropout,
@@ -223,36 +197,40 @@ class Taggers:
             ),
         )
         step = train.make_step(model.tagging_loss(module), model.optimizer(0.0))
-        example = jnp.ones([1, 4], jnp.int32)
         return _Program(
-            jax.jit(lambda key: module.init(key, *4 * [example], deterministic=True)),
+            module,
             train.data_parallel(step, mesh_for(tagging.batch_size)),
             train.everywhere(model.tagging_hits(module)),
         )
 
     def params(self, system: System, seed: int, dropout: float = 0.0) -> dict:
         """The parameters that a system starts from."""
-        variables = self._program(system.full, dropout).init(jax.random.key(seed))
+        module = self._program(system.full, dropout).module
+        example = 4 * [jnp.ones([1, 4], jnp.int32)]
+        variables = module.init(jax.random.key(seed), *example, deterministic=True)
         params = jax.device_get(variables["params"])
         if system.pretrained:
-            table = np.array(params["words"]["table"])
-            for row, word in enumerate(self._treebank.words):
-                if word in self._vectors:
-                    table[row] = self._vectors[word]
+            known = self.treebank.has_vector[:, None]
+            table = np.where(known, self.treebank.vectors, params["words"]["table"])
             params["words"]["table"] = table
         if system.student:
             one = Taught("relu", system.student, seed, system.permuted)
-            folder = reconstruct.folder_of(self._workdir / "tagging", one)
-            params["char"] = self._school.teach(one, folder)
+            params["char"] = self._school.teach(one, one.folder(self._workdir))
         return params
 
-    def fit(self, system: System, cell: Cell, seed: int, folder: epath.Path) -> dict:
+    def folder(self, system: System, cell: Cell, seed: int) -> epath.Path:
+        """Where a system is trained."""
+        named = f"{cell.learning_rate:g}-{cell.dropout:g}"
+        return self._workdir / "tagging" / system.name / named / f"seed-{seed}"
+
+    def fit(self, system: System, cell: Cell, seed: int) -> dict:
         """Trains a system, or finds it done; returns the scores of its best epoch."""
         config = self._config
         program = self._program(system.full, cell.dropout)
         spelled = self._spelled[system.pretrained]
         plan = self._plan(seed)
         tx = model.optimizer(cell.learning_rate)
+        folder = self.folder(system, cell, seed)
 
         def batches(number: int) -> batching.Batch:
             rng = np.random.default_rng([seed, number])
@@ -278,18 +256,19 @@ class Taggers:
                 folder,
                 evaluate=evaluate,
                 evaluate_every=plan.steps_per_epoch,
-                save_every=config.tagging.epochs * plan.steps_per_epoch,
+                keep=1,
                 config={
                     "system": dataclasses.asdict(system),
                     "cell": dataclasses.asdict(cell),
                     "seed": seed,
                     "data": [
-                        d.sha256 for d in (*self._treebank.data, self._teacher.data)
+                        d.sha256 for d in (self.treebank.data, self._teacher.data)
                     ],
-                    "tagging": results.as_json(config.tagging),
+                    "tagging": _deciding(config.tagging),
+                    "characters": len(self._teacher.characters),
                     "hidden": config.hidden,
-                    "epochs": list(config.epochs) if system.student else [],
-                    "words": config.words if system.student else None,
+                    "epochs": config.epochs[-1] if system.student else 0,
+                    "words": len(self._teacher.vectors) if system.student else 0,
                 },
                 name=f"{system.name} {seed}",
                 tensorboard=config.run.tensorboard,
@@ -308,50 +287,30 @@ class Taggers:
         Characters and words as far as it can have seen them: those of the training
         part, and of the teacher where it starts from that.
         """
-        treebank = self._treebank
+        treebank, teacher = self.treebank, self._teacher
         params = self.params(dataclasses.replace(system, student=None), 0)
-        _, all_numbers = reconstruction.stored(params, ("table", "embedding"))
-        entries = treebank.own_characters
+        _, numbers = reconstruction.stored(params, ("table", "embedding"))
+        words, characters = 0, treebank.own_characters
         if system.student:
-            entries = len(treebank.characters) - 2
-        # Two rows of characters beside them: padding and unknown.
-        spare = len(treebank.characters) - 2 - entries
-        numbers = all_numbers - spare * self._config.hidden
+            characters = len(teacher.characters) - 2
+        numbers -= (len(teacher.characters) - 2 - characters) * self._config.hidden
         if system.full:
             words = treebank.known - 2
             if system.pretrained:
-                own = set(treebank.words[2 : treebank.known])
-                words += self._teacher.size - sum(w in self._vectors for w in own)
-            spare = len(treebank.words) - 2 - words  # negative where more are shipped
-            numbers -= spare * self._teacher.vectors.dim
-            entries += words
-        return {"lookup entries": entries, "parameters": numbers}
+                words = treebank.words_with_teacher
+            numbers += (words + 2 - len(treebank.words)) * teacher.vectors.dim
+        return {"lookup entries": words + characters, "parameters": numbers}
+
+
+def _deciding(settings: Tagging) -> dict:
+    """The settings that decide what one training becomes."""
+    kept = results.as_json(settings)
+    for name in ("rows", "learning_rates", "dropouts", "margin"):
+        del kept[name]
+    return kept
 
 
 def best_epoch(folder: epath.Path) -> dict[str, float]:
     """The evaluation with the first highest dev accuracy."""
     lines = [line for line in train.read_metrics(folder) if DEV in line]
     return max(lines, key=lambda line: line[DEV])
-
-
-def grid(config: Config, taggers: Taggers, workdir: epath.Path) -> dict[Cell, float]:
-    """Dev accuracy of FULL, with the first seed, for every cell."""
-    found = {}
-    for dropout in config.tagging.dropouts:
-        for rate in config.tagging.learning_rates:
-            cell = Cell(rate, dropout)
-            folder = workdir / "tagging" / "grid" / f"{rate:g}-{dropout:g}"
-            full = System("FULL", full=True)
-            found[cell] = taggers.fit(full, cell, 0, folder)[DEV]
-    return found
-
-
-def folders(
-    config: Config, workdir: epath.Path, rows: Sequence[System]
-) -> dict[tuple[str, int], epath.Path]:
-    """Where each system of each seed is trained."""
-    return {
-        (system.name, seed): workdir / "tagging" / system.name / f"seed-{seed}"
-        for system in rows
-        for seed in range(config.seeds)
-    }
