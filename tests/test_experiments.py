@@ -88,6 +88,10 @@ _OWED = {
     ("bli_postprocessing", "ru-fr"),
     *(("bli_postprocessing", f"{pair}-tuned") for pair in ("en-fr", "en-ru", "ru-fr")),
     *(("alpha_embeddings", name) for name in ("linear", "bilstm")),
+    *(
+        ("subword_reconstruction", name)
+        for name in ("similarity", "analogies", "narrow", "tagging", "linear")
+    ),
 }
 
 

@@ -30,10 +30,18 @@ def student(config: Config, head: Head, characters: int, dim: int) -> jnn.CharBi
     return jnn.CharBiLSTM(characters, dim, config.hidden, head)
 
 
-def initial(module: jnn.CharBiLSTM, seed: int) -> dict:
-    """The variables of a student that has learnt nothing."""
-    word = jnp.ones([1, 4], jnp.int32)
-    return module.init(jax.random.key(seed), word, deterministic=True)
+def initial(module: nn.Module, seed: int, inputs: int = 1) -> dict:
+    """The parameters of a module that has learnt nothing.
+
+    Args:
+      module: a student or a tagger.
+      seed: of the draw.
+      inputs: how many matrices of numbers the module takes.
+    """
+    numbers = inputs * [jax.ShapeDtypeStruct((1, 4), jnp.int32)]
+    # Lazy, since compiling the initialisers of LSTMs as one program takes seconds.
+    variables = module.lazy_init(jax.random.key(seed), *numbers, deterministic=True)
+    return variables["params"]
 
 
 def reconstruction(module: jnn.CharBiLSTM, distance: str):

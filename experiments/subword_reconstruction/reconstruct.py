@@ -103,7 +103,7 @@ class School:
 
     def untaught(self, seed: int) -> dict:
         """The parameters that students of a seed start from."""
-        return model.initial(self.module, seed)["params"]
+        return model.initial(self.module, seed)
 
     def targets(self, taught: Taught) -> np.ndarray:
         """What a student is drawn to: the teacher's rows, or these in another order."""

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from etils import epath
 
@@ -206,9 +205,7 @@ class Taggers:
     def params(self, system: System, seed: int, dropout: float = 0.0) -> dict:
         """The parameters that a system starts from."""
         module = self._program(system.full, dropout).module
-        example = 4 * [jnp.ones([1, 4], jnp.int32)]
-        variables = module.init(jax.random.key(seed), *example, deterministic=True)
-        params = jax.device_get(variables["params"])
+        params = model.initial(module, seed, inputs=4)
         if system.pretrained:
             known = self.treebank.has_vector[:, None]
             table = np.where(known, self.treebank.vectors, params["words"]["table"])
