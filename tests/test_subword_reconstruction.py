@@ -35,6 +35,9 @@ SMOKE = dataclasses.replace(
 )
 
 
+_PRINTED = ("mean similarity after 50 epochs", "D1", "random")
+
+
 def config_of(*arguments):
     return cli.parse(presets.SLUG, presets.PRESETS, list(arguments))
 
@@ -361,7 +364,7 @@ def test_verdicts_are_of_paired_differences():
     """By hand: t of two degrees of freedom at 97.5 % is 4.3027."""
     findings = Findings()
     better, worse = [3.0, 4.0, 6.0], [1.0, 2.0, 3.0]
-    findings.beats("a", better, worse, printed=("mean similarity", "D1", "random"))
+    findings.beats("a", better, worse, printed=_PRINTED)
     findings.beats("b", worse, better)
     findings.beats("c", worse, better, margin=5.0)
     verdicts = [claim.verdict for claim in findings.claims]
@@ -372,7 +375,7 @@ def test_verdicts_are_of_paired_differences():
     assert f"[{low:.3g}, {high:.3g}], 3 seeds" in evidence
     assert evidence.endswith("in the paper 13 against 3")
     planted = Findings(beside_paper=False)
-    planted.beats("a", better, worse, printed=("mean similarity", "D1", "random"))
+    planted.beats("a", better, worse, printed=_PRINTED)
     assert "paper" not in planted.claims[0].evidence
 
 

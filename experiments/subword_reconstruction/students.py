@@ -100,19 +100,25 @@ class Students:
     def _add(self, name: str, metric: str, values: Sequence[float]) -> None:
         if name != "teacher" or self._head == self._config.heads[0]:
             self._findings.add(self._row(name), metric, values)
-        if metric not in self._findings.shown and " after " not in metric:
+        if metric not in self._findings.shown:
             self._findings.shown.append(metric)
 
     def _beats(self, metric: str, scores: Mapping[str, Scores], a: str, b: str) -> None:
-        """A claim on two systems, whose names PAPER may have."""
+        """A claim on two systems; with the paper's figures if the head is its own."""
         one, other = scores[a][metric], scores[b][metric]
         most = max(len(one), len(other))  # the teacher is one for all seeds
         self._findings.beats(
             f"{a} beats {b}: {metric} ({self._where})",
             [*one] * (most // len(one)),
             [*other] * (most // len(other)),
-            printed=(metric, a, b),
+            printed=(self._printed_as(metric), a, b),
         )
+
+    def _printed_as(self, metric: str) -> str:
+        """What `PAPER` calls a metric; nothing for a head that the paper has not."""
+        if metric == SIMILARITY and self._head == "relu":
+            return f"{metric} after {self._config.epochs[-1]} epochs"
+        return metric if self._head == "highway" else ""
 
     def _teacher_beats_all(self, metric: str, scores: Mapping[str, Scores]) -> None:
         best = np.max([scores[d][metric] for d in self._config.distances], axis=0)
