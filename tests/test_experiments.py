@@ -88,6 +88,10 @@ _OWED = {
     ("geometric_meta_embeddings", "trained"),
     *(("bli_postprocessing", f"{pair}-tuned") for pair in ("en-ru", "ru-fr")),
     ("alpha_embeddings", "bilstm"),
+    *(
+        ("subword_reconstruction", name)
+        for name in ("similarity", "analogies", "narrow", "tagging", "linear")
+    ),
 }
 
 

@@ -2,13 +2,13 @@
 
 import dataclasses
 import json
-import math
 from collections.abc import Mapping
 
 import jax
 import jax.numpy as jnp
 from etils import epath
 
+from experiments.common.devices import mesh_for
 from experiments.delta_embedding import analyse, data, model, scoring
 from experiments.delta_embedding.config import OFFLINE, SLUG, Arm, Config, arm
 from experiments.delta_embedding.task import Split, Task
@@ -95,7 +95,7 @@ class System:
         module = model.build(config, arm, task, table.matrix.shape[1])
         self._initial = model.initializer(module, table.matrix)
         self._tx = model.optimizer(config, arm)
-        mesh = _mesh(config.batch_size)
+        mesh = mesh_for(config.batch_size)
         step = train.make_step(
             model.loss_fn(module), self._tx, accumulate=config.accumulate
         )
@@ -181,11 +181,3 @@ def _part_of(config: Config) -> dict:
     if config.protocol == "seeds":  # more seeds leave those that are done as they are
         del settings["parts"]
     return settings
-
-
-def _mesh(batch_size: int) -> jax.sharding.Mesh:
-    """As many devices as divide a batch; the paper's batch of 50 suits few machines."""
-    devices = jax.devices()
-    if jax.process_count() > 1:
-        return train.make_mesh()
-    return train.make_mesh(devices[: math.gcd(batch_size, len(devices))])

@@ -1,0 +1,198 @@
+"""Section 3.1: the top layer alone, and what outliers do to it and to students."""
+
+import dataclasses
+from collections.abc import Mapping
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from etils import epath
+
+from experiments.subword_reconstruction import data, model
+from experiments.subword_reconstruction.config import Config
+from experiments.subword_reconstruction.findings import Findings
+from experiments.subword_reconstruction.reconstruct import School, Taught
+from jaxemb import terminal
+from jaxemb.analysis import linear
+from jaxemb.data import batching
+from jaxemb.train import results
+
+FITS = {
+    "OLS (D2)": linear.least_squares,
+    "LAD (D1)": linear.least_absolute_deviations,
+}
+_SHOWN = 10
+_REFITTED = 20  # words that are really left out
+_EXACT = 1e-8  # a gap that rounding explains
+_NOISE = 10.0  # of an outlier, in standard deviations of the teacher's numbers
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Sample:
+    """Words to fit and words held out; some of the fitted have noise for a teacher."""
+
+    fitted: np.ndarray
+    held_out: np.ndarray
+    clean: np.ndarray
+    """Vectors of all words, by row of the teacher."""
+    noisy: np.ndarray
+
+    @classmethod
+    def of(cls, vectors: np.ndarray, count: int, share: float, seed: int) -> "Sample":
+        """Half of the first `count` words is fitted, a share of that made noise."""
+        rng = np.random.default_rng(seed)
+        rows = rng.permutation(min(count, len(vectors)))
+        fitted, held_out = np.split(rows, [len(rows) // 2])
+        clean = vectors.astype(np.float64)
+        noisy = clean.copy()
+        broken = rng.choice(fitted, int(share * len(fitted)), replace=False)
+        noise = rng.normal(size=(len(broken), clean.shape[1]))
+        noisy[broken] += _NOISE * clean.std() * noise
+        return cls(fitted, held_out, clean, noisy)
+
+    def versions(self) -> tuple[tuple[str, np.ndarray], ...]:
+        """What rows are called, and the vectors that are taught."""
+        return ("", self.clean), (", outliers", self.noisy)
+
+
+def study(config: Config, teacher: data.Teacher, findings: Findings) -> None:
+    """The linear model on top of characters that have learnt nothing.
+
+    Features are the last states of both LSTMs of an untaught student, and a constant;
+    beside it the constant alone, whose fits are the median and the mean.
+    """
+    school = School(config, teacher, "linear")
+    measured: dict[str, list[dict[str, float]]] = {}
+    gaps = []
+    for seed in range(config.seeds):
+        sample = Sample.of(
+            teacher.vectors.matrix, config.linear_words, config.outliers, seed
+        )
+        states = features_of(school, seed, np.arange(config.linear_words))
+        for kind, features in (("", states), ("constant, ", states[:, -1:])):
+            for label, drawn in sample.versions():
+                for name, fit in FITS.items():
+                    weights = fit(features[sample.fitted], drawn[sample.fitted])
+                    fits = features[sample.held_out] @ weights
+                    errors = np.abs(fits - sample.clean[sample.held_out])
+                    measured.setdefault(f"{kind}{name}{label}", []).append(
+                        {
+                            "held-out D1": errors.sum(axis=1).mean(),
+                            "held-out D2": (errors**2).sum(axis=1).mean(),
+                        }
+                    )
+        fitted = states[sample.fitted], sample.clean[sample.fitted]
+        change = linear.leave_one_out(*fitted)
+        gaps.append(_largest_gap(*fitted, change))
+        terminal.say(f"linear model · seed {seed}")
+        if seed == 0:
+            order = np.argsort(-np.linalg.norm(change, axis=1))[:_SHOWN]
+            findings.notes["most influential words"] = [
+                teacher.vectors.words[sample.fitted[i]] for i in order
+            ]
+    for name, seeds in measured.items():
+        for metric in seeds[0]:
+            findings.add(name, metric, [seed[metric] for seed in seeds])
+    findings.shown += ["held-out D1", "held-out D2"]
+    largest = max(gaps)
+    findings.claims.append(
+        results.Claim(
+            claim="leaving a word out moves its fit by its residual, times "
+            "-H/(1 - H): OLS (D2)",
+            verdict="supported" if largest < _EXACT else "contradicted",
+            evidence=f"largest gap between formula and refitting {largest:.1g}, "
+            f"{_REFITTED} words of each of {config.seeds} seeds",
+        )
+    )
+    for kind in ("", "constant, "):
+        _claim(config, findings, measured, [f"{kind}{name}" for name in FITS])
+
+
+def _claim(
+    config: Config,
+    findings: Findings,
+    measured: Mapping[str, list[dict[str, float]]],
+    names: list[str],
+) -> None:
+    """That what D2 fits is hurt more by outliers than what D1 fits."""
+    squares, deviations = names
+    what = f"with {100 * config.outliers:g} % outliers {squares}"
+    errors = {
+        f"{name}{label}": np.array([s["held-out D1"] for s in measured[name + label]])
+        for name in names
+        for label in ("", ", outliers")
+    }
+    findings.beats(
+        f"{what} has a higher held-out D1 than {deviations}",
+        errors[f"{squares}, outliers"],
+        errors[f"{deviations}, outliers"],
+    )
+    findings.beats(
+        f"{what} loses more held-out D1 than {deviations}",
+        errors[f"{squares}, outliers"] - errors[squares],
+        errors[f"{deviations}, outliers"] - errors[deviations],
+    )
+
+
+def students_with_outliers(
+    config: Config, teacher: data.Teacher, workdir: epath.Path, findings: Findings
+) -> None:
+    """Whole students of half of the words, some of which have noise for a teacher."""
+    head = config.heads[0]
+    words = len(teacher.vectors)
+    measured: dict[str, list[dict[str, float]]] = {}
+    for seed in range(config.seeds):
+        sample = Sample.of(teacher.vectors.matrix, words, config.outliers, seed)
+        others = teacher.spelled.take(sample.held_out)
+        truth = jnp.asarray(sample.clean[sample.held_out], jnp.float32)
+        for label, drawn in sample.versions():
+            taught = teacher.taught(sample.fitted, drawn[sample.fitted])
+            share = config.outliers if label else 0.0
+            school = School(
+                *(config, taught, head),
+                lengths=teacher.spelled.lengths,
+                described={"outliers": share},
+            )
+            for distance in config.distances:
+                one = Taught(head, distance, seed)
+                place = workdir / "outliers" / f"{share:g}"
+                params = school.teach(one, one.folder(place))
+                vectors = jnp.asarray(school.embed(params, others))
+                name = f"student ({distance}){label}"
+                scores = {
+                    f"held-out {d}": float(jnp.mean(model.DISTANCES[d](truth, vectors)))
+                    for d in ("D1", "D2")
+                }
+                measured.setdefault(name, []).append(scores)
+                told = ", ".join(f"{n} {v:.3g}" for n, v in scores.items())
+                terminal.say(f"{name} · seed {seed}: {told}")
+    for name, seeds in measured.items():
+        for metric in seeds[0]:
+            findings.add(name, metric, [seed[metric] for seed in seeds])
+    if {"D1", "D2"} <= set(config.distances):
+        names = ["student (D2)", "student (D1)"]
+        _claim(config, findings, measured, names)
+
+
+def features_of(school: School, seed: int, rows: np.ndarray) -> np.ndarray:
+    """States of an untaught student for the teacher's first words, and a constant."""
+    rows = rows[: len(school.teacher.vectors)]
+    spelled: batching.Ragged = school.teacher.spelled
+    letters = spelled.padded(rows, max(1, int(spelled.lengths[rows].max())))
+    states = jax.jit(model.states(school.module))
+    variables = {"params": school.untaught(seed)}
+    found = np.asarray(states(variables, jnp.asarray(letters)), np.float64)
+    return np.concatenate([found, np.ones((len(rows), 1))], axis=1)
+
+
+def _largest_gap(
+    features: np.ndarray, targets: np.ndarray, change: np.ndarray
+) -> float:
+    """Between the formula and fits from which a word is really left out."""
+    whole = features @ linear.least_squares(features, targets)
+    gaps = []
+    for row in range(min(_REFITTED, len(features))):
+        others = np.arange(len(features)) != row
+        again = linear.least_squares(features[others], targets[others])
+        gaps.append(np.abs(features[row] @ again - whole[row] - change[row]).max())
+    return float(np.max(gaps))

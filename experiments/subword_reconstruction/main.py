@@ -1,0 +1,72 @@
+"""Runs the studies of a preset; tables, verdicts, figures."""
+
+import dataclasses
+
+import jax
+from etils import epath
+
+from experiments.common.rows import print_claims, print_side_by_side
+from experiments.subword_reconstruction import data, linear, students, tagged
+from experiments.subword_reconstruction.config import SLUG, Config
+from experiments.subword_reconstruction.findings import Findings
+from jaxemb import terminal
+from jaxemb.errors import InputError
+from jaxemb.train import results
+
+
+def run(config: Config) -> dict:
+    """Runs a preset and returns its results, as written to `results.json`."""
+    config.check()
+    if jax.process_count() > 1:
+        raise InputError("this experiment runs in one process")
+    workdir = epath.Path(config.workdir)
+    findings = Findings(beside_paper=config.preset != "smoke")
+    with results.recorded(workdir):
+        world = data.load(config)
+        teacher = world.teacher
+        terminal.say(
+            f"{len(teacher.vectors):,} of {teacher.size:,} words, "
+            f"{len(teacher.characters) - 2} characters"
+        )
+        if "tagging" in config.studies:
+            tagged.study(config, world, workdir, findings)
+        if config.tests_tables:
+            students.study(config, world, workdir, findings)
+        if "linear" in config.studies:
+            linear.study(config, teacher, findings)
+        if "outliers" in config.studies:
+            linear.students_with_outliers(config, teacher, workdir, findings)
+    written = results.write(
+        workdir,
+        slug=SLUG,
+        preset=config.preset,
+        config=_described(config, world, findings),
+        origins=[results.origin(workdir)],
+        data=world.data,
+        rows=findings.rows,
+        claims=findings.claims,
+    )
+    shown = set(findings.shown)
+    print_side_by_side([row for row in findings.rows if row.metric in shown])
+    print_claims(findings.claims)
+    return written
+
+
+def _described(config: Config, world: data.World, findings: Findings) -> dict:
+    """The config with what a reader must know of the protocol."""
+    return {
+        **results.as_json(dataclasses.replace(config, run=type(config.run)())),
+        "words taught": len(world.teacher.vectors),
+        "words of the teacher": world.teacher.size,
+        "characters": len(world.teacher.characters) - 2,
+        "covered": world.tests.covered,
+        "asked": dict(world.tests.totals),
+        "interval": f"95 %: Student t over {config.seeds} seeds, for claims over "
+        "differences paired by seed; one teacher and one set of tests, whose sampling "
+        "is not in it",
+        "floor": "the least distance that a vector without negative coordinates can "
+        "have (relu head); 0, or -1 for Dcos, for the other heads",
+        "random": "the students before they are taught, of the same seeds",
+        **findings.notes,
+        "shown": findings.shown,
+    }

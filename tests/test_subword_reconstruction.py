@@ -1,0 +1,421 @@
+"""The paper's systems as the experiment assembles them, and checks of its card."""
+
+import dataclasses
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from experiments.common import cli
+from experiments.subword_reconstruction import config as presets
+from experiments.subword_reconstruction import (
+    data,
+    linear,
+    main,
+    model,
+    reconstruct,
+    students,
+    tagged,
+    tagging,
+)
+from experiments.subword_reconstruction.findings import Findings
+from jaxemb import nn as jnn
+from jaxemb import train
+from jaxemb.data import batching, sources, synthetic, vocab
+from jaxemb.data.analogies import Analogy
+from jaxemb.data.vectors import WordVectors
+from jaxemb.errors import InputError
+from jaxemb.losses import distances
+
+SMOKE = dataclasses.replace(
+    presets.PRESETS["smoke"][1], run=cli.Run(progress=False), seeds=1
+)
+
+
+_PRINTED = ("mean similarity after 50 epochs", "D1", "random")
+
+
+def config_of(*arguments):
+    return cli.parse(presets.SLUG, presets.PRESETS, list(arguments))
+
+
+@pytest.fixture(scope="module")
+def world():
+    return data.load(SMOKE)
+
+
+@pytest.fixture(scope="module")
+def morphology():
+    """A small planted world, its characters, and words spelled to one length."""
+    made = synthetic.planted_morphology(num_stems=12, num_suffixes=4, dim=6)
+    characters = vocab.Vocab.build(made.vectors.words)
+    length = max(map(len, made.vectors.words))
+
+    def spelled(words):
+        rows = batching.Ragged.of([characters.encode(w) for w in words])
+        return jnp.asarray(rows.padded(np.arange(len(words)), length))
+
+    module = jnn.CharBiLSTM(len(characters), 6, hidden=12, head="linear")
+    return made, module, spelled(made.train), spelled(made.held_out)
+
+
+@pytest.fixture(scope="module")
+def teach(morphology):
+    """Full-batch training of a student, compiled once for each distance."""
+    _, module, words, _ = morphology
+    tx = optax.adam(1e-2)
+
+    def learner(distance):
+        loss = model.reconstruction(module, distance)
+
+        @jax.jit
+        def learn(params, teacher):
+            batch = {"characters": words, "teacher": teacher}
+
+            def step(carry, _):
+                params, state = carry
+                key = jax.random.key(0)
+                value = lambda p: loss({"params": p}, batch, key)[0]
+                updates, state = tx.update(jax.grad(value)(params), state, params)
+                return (optax.apply_updates(params, updates), state), None
+
+            carry = params, tx.init(params)
+            (params, _), _ = jax.lax.scan(step, carry, length=400)
+            return params
+
+        return lambda teacher: learn(model.initial(module, 0), jnp.asarray(teacher))
+
+    return {name: learner(name) for name in ("D1", "D2")}
+
+
+def held_out(morphology, params):
+    made, module, _, words = morphology
+    vectors = module.apply({"params": params}, words, deterministic=True)
+    return jnp.asarray(made.vectors.lookup(made.held_out)), vectors
+
+
+def test_a_student_knows_words_that_it_has_never_seen(morphology, teach):
+    """Check 9: held-out stems and suffixes, well above the permuted teacher's."""
+    made = morphology[0]
+    teacher = made.vectors.lookup(made.train)
+    # The mean of all words can be learnt without knowing whose vector is whose.
+    mean = teacher.mean(axis=0, keepdims=True)
+    teacher = teacher - mean
+    orders = np.arange(len(teacher)), np.random.default_rng(0).permutation(len(teacher))
+    cosine = {}
+    for name, order in zip(("true", "permuted"), orders, strict=True):
+        truth, vectors = held_out(morphology, teach["D2"](teacher[order]))
+        cosine[name] = float(-jnp.mean(distances.d_cos(truth - mean, vectors)))
+    assert cosine["true"] > 0.6
+    assert abs(cosine["permuted"]) < 0.35
+    assert cosine["true"] > cosine["permuted"] + 0.3
+
+
+def test_outliers_hurt_students_of_squares_more(morphology, teach):
+    """Check 9, second half, for the LSTM, which the card expects without proof."""
+    made = morphology[0]
+    teacher = np.array(made.vectors.lookup(made.train))
+    rng = np.random.default_rng(0)
+    broken = rng.choice(len(teacher), len(teacher) // 10, replace=False)
+    teacher[broken] += 30 * rng.normal(size=(len(broken), 6)).astype(np.float32)
+    errors = {
+        name: float(jnp.mean(distances.d1(*held_out(morphology, learn(teacher)))))
+        for name, learn in teach.items()
+    }
+    assert errors["D1"] < 0.7 * errors["D2"]
+
+
+def test_losses_stay_above_the_floor(world):
+    """Check 5, on the experiment's own students, and what the floor is."""
+    school = reconstruct.School(SMOKE, world.teacher, "relu", world.tests)
+    x = world.teacher.vectors.matrix
+    table = school.embed(school.untaught(0))
+    scores = {d: school.nearness(table, d, x) for d in model.DISTANCES}
+    assert all(score[reconstruct.FLOOR] > 0 for score in scores.values())
+    floors = {
+        "D1": np.maximum(-x, 0).sum(axis=1).mean(),
+        "D2": (np.minimum(x, 0) ** 2).sum(axis=1).mean(),
+    }
+    for name, floor in floors.items():
+        found = scores[name][reconstruct.LOSS] - scores[name][reconstruct.FLOOR]
+        assert found == pytest.approx(floor, rel=1e-4)
+    free = reconstruct.School(SMOKE, world.teacher, "linear")
+    for name, floor in (("D1", 0), ("Dcos", -1)):
+        found = free.nearness(table, name, x)
+        assert found[reconstruct.LOSS] - found[reconstruct.FLOOR] == floor
+    some = table.copy()
+    some[[2, 5, 7]] = 0
+    assert school.nearness(some, "Dcos", x)[reconstruct.ZERO] == 3
+    unit = [v / np.linalg.norm(v) if v.any() else v for v in some]
+    cosines = [u @ v / np.linalg.norm(v) for u, v in zip(unit, x, strict=True)]
+    found = school.nearness(some, "D1", x[::-1])[reconstruct.COSINE]
+    assert found == pytest.approx(np.mean(cosines), rel=1e-4, abs=1e-6)
+
+
+def test_a_word_of_zeros_has_cosine_0(world):
+    """Section 5 of the card: such words are scored, not left out."""
+    school = reconstruct.School(SMOKE, world.teacher, "relu", world.tests)
+    table = world.teacher.vectors.matrix.copy()
+    zero = world.tests.similarity["planted"][0][0]
+    table[world.teacher.vectors.index[zero]] = 0
+    words = WordVectors(world.teacher.vectors.words, table)
+    cosines, human = [], []
+    for a, b, score in world.tests.similarity["planted"]:
+        u, v = words[a], words[b]
+        size = np.linalg.norm(u) * np.linalg.norm(v)
+        cosines.append(u @ v / size if size else 0.0)
+        human.append(score)
+    scipy_stats = pytest.importorskip("scipy.stats")
+    expected = 100 * scipy_stats.spearmanr(cosines, human).statistic
+    found = school.similarity(words)
+    assert found["planted"] == pytest.approx(expected, abs=1e-3)
+    assert found[reconstruct.SIMILARITY] == pytest.approx(expected, abs=1e-3)
+
+
+def test_an_embedding_does_not_depend_on_its_batch(world):
+    """Check 7: buckets of any number give the same table, in the teacher's order."""
+    found = []
+    for buckets in (1, 4):
+        config = dataclasses.replace(SMOKE, buckets=buckets)
+        school = reconstruct.School(config, world.teacher, "highway")
+        found.append(school.embed(school.untaught(0)))
+    np.testing.assert_allclose(*found, rtol=1e-5, atol=1e-6)
+    word = world.teacher.spelled.take(np.array([7]))
+    alone = jnp.asarray(word.padded(np.array([0]), int(word.lengths[0])))
+    params = {"params": school.untaught(0)}
+    vector = school.module.apply(params, alone, deterministic=True)[0]
+    np.testing.assert_allclose(found[0][7], vector, rtol=1e-5, atol=1e-6)
+
+
+def test_the_control_has_the_same_vectors_and_updates(world, tmp_path):
+    """Section 9.10 of the card: only whose vector is whose differs."""
+    school = reconstruct.School(SMOKE, world.teacher, "relu")
+    pair = [reconstruct.Taught("relu", "D1", 0, permuted) for permuted in (0, 1)]
+    true, shuffled = (school.targets(one) for one in pair)
+    assert (true != shuffled).any(axis=1).mean() > 0.9
+    by_row = lambda x: x[np.lexsort(x.T)]
+    np.testing.assert_array_equal(by_row(true), by_row(shuffled))
+    ends = []
+    for one in pair:
+        params = school.teach(one, tmp_path / one.name)
+        lines = reconstruct.history(tmp_path / one.name)
+        ends.append((lines[-1]["step"], jax.tree.map(np.shape, params)))
+        # Going on from the end trains no more.
+        again = school.teach(one, tmp_path / one.name)
+        jax.tree.map(np.testing.assert_array_equal, params, again)
+    assert ends[0] == ends[1]
+    assert ends[0][0] == SMOKE.epochs[-1] * -(-125 // SMOKE.batch_size)
+
+
+def test_3cosmul_of_a_table_is_a_loop():
+    """Check 10: 50 words, shifted cosines, epsilon, words asked with left out."""
+    rng = np.random.default_rng(0)
+    words = tuple(f"w{i}" for i in range(50))
+    matrix = rng.normal(size=(50, 6)).astype(np.float32)
+    questions = [Analogy(*rng.choice(words, 4, replace=False)) for _ in range(60)]
+    unit = matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
+    right = 0
+    for a, b, c, d in questions:
+        rows = [words.index(w) for w in (a, b, c)]
+        from_a, from_b, from_c = ((1 + unit @ unit[row]) / 2 for row in rows)
+        score = from_b * from_c / (from_a + 1e-3)
+        score[rows] = -np.inf
+        right += words[int(score.argmax())] == d
+    # Some questions are made to be right, so that the count is not 0.
+    for a, b, c, _ in list(questions[:20]):
+        rows = [words.index(w) for w in (a, b, c)]
+        from_a, from_b, from_c = ((1 + unit @ unit[row]) / 2 for row in rows)
+        score = from_b * from_c / (from_a + 1e-3)
+        score[rows] = -np.inf
+        questions.append(Analogy(a, b, c, words[int(score.argmax())]))
+        right += 1
+    found = students._answered(WordVectors(words, matrix), {"all": questions})
+    assert found == pytest.approx(100 * right / len(questions))
+
+
+def test_every_word_is_spelled_and_placed(world):
+    treebank, characters = world.treebank, world.teacher.characters
+    ids = np.arange(len(treebank.words))
+    spelled = tagging.Spelled(treebank, ids, unknown=0.5)
+    plan = batching.Shuffled(treebank.splits["train"], 8, seed=0)
+    batch = plan(0)
+    spelled.note(batch["types"])
+    made = spelled.batch(batch)
+    assert made["short"].shape[1] == 8 and len(made["short"]) % 64 == 0
+    letters = [
+        "".join(characters.decode(row))
+        for half in (made["short"], made["long"])
+        for row in half
+    ]
+    for sentence, types in zip(made["place"], batch["types"], strict=True):
+        for place, number in zip(sentence, types, strict=True):
+            word = treebank.words[number] if number else ""
+            assert letters[place] == word
+    np.testing.assert_array_equal(made["ids"], batch["types"])
+    hidden = spelled.batch(batch, np.random.default_rng(0))["ids"]
+    changed = hidden != made["ids"]
+    assert (hidden[changed] == vocab.UNK_ID).all()
+    assert treebank.singletons[batch["types"][changed]].all()
+    assert 0 < changed.sum() < treebank.singletons[batch["types"]].sum()
+
+
+def test_long_words_keep_their_ends():
+    letters = batching.Ragged.of([np.arange(1, 41), np.arange(1, 25)])
+    cut = tagging._shortened(letters)
+    assert cut.lengths.tolist() == [24, 24]
+    assert cut.values[:24].tolist() == [*range(1, 13), *range(29, 41)]
+
+
+@pytest.fixture(scope="module")
+def taggers(world, tmp_path_factory):
+    return tagging.Taggers(SMOKE, world, tmp_path_factory.mktemp("tagging"))
+
+
+def test_words_by_what_a_system_knows(world, taggers):
+    """FULL+EMB starts from the teacher; entries and parameters are as shipped."""
+    treebank, teacher = world.treebank, world.teacher
+    systems = {s.name: s for s in tagged.systems(SMOKE)}
+    assert list(systems) == ["FULL+EMB", "CHAR", "CHAR(D1)", "CHAR(D1, permuted)"]
+    start = taggers.params(systems["FULL+EMB"], 0)
+    vector = teacher.vectors[treebank.words[5]]
+    np.testing.assert_array_equal(start["words"]["table"][5], vector)
+    full = taggers.stored(tagging.FULL)
+    emb, char = (taggers.stored(systems[n]) for n in ("FULL+EMB", "CHAR"))
+    letters = set("".join(treebank.words[2 : treebank.known]))
+    assert char["lookup entries"] == len(letters)
+    assert full["lookup entries"] == len(letters) + treebank.known - 2
+    known = set(treebank.words[2 : treebank.known]) | set(teacher.vectors.words)
+    assert emb["lookup entries"] == len(letters) + len(known)
+    dim = teacher.vectors.dim
+    gap = emb["parameters"] - full["parameters"]
+    assert gap == dim * (emb["lookup entries"] - full["lookup entries"])
+    params = taggers.params(systems["CHAR"], 0)
+    numbers = sum(x.size for x in jax.tree.leaves(params))
+    extra = len(teacher.characters) - 2 - len(letters)
+    assert char["parameters"] == numbers - extra * SMOKE.hidden
+
+
+def test_a_tagger_begins_with_the_student_and_fresh_moments(world, taggers):
+    """Sections 2 and 9.9: stage 2 takes over the characters, not Adam's state."""
+    system = {s.name: s for s in tagged.systems(SMOKE)}["CHAR(D1)"]
+    params = taggers.params(system, 0)
+    one = reconstruct.Taught("relu", "D1", 0)
+    saved = train.load_params(one.folder(taggers._workdir))["params"]
+    jax.tree.map(np.testing.assert_array_equal, params["char"], saved)
+    state = train.State.create(
+        {"params": params}, model.optimizer(1e-3), jax.random.key(0)
+    )
+    moments = [x for x in jax.tree.leaves(state.opt_state) if np.ndim(x) > 0]
+    assert moments and not any(np.any(x) for x in moments)
+
+
+def test_accuracy_counts_real_words_once(world, taggers):
+    """Against a loop over sentences, one at a time and without padding."""
+    program = taggers._program(False, 0.1)
+    treebank = world.treebank
+    params = {"params": taggers.params(tagging.System("CHAR"), 3)}
+    params = jax.tree.map(jnp.asarray, params)
+    spelled = taggers._spelled[False]
+    counts = [
+        program.hits(params, spelled.batch(batch)) for batch in taggers._held_out("dev")
+    ]
+    found = sum(counts[1:], start=counts[0])
+    columns = treebank.splits["dev"]
+    right = total = 0
+    length = taggers._buckets[-1]
+    for row in range(len(columns["types"])):
+        own = {n: c.padded(np.array([row]), length) for n, c in columns.items()}
+        batch = spelled.batch(own)
+        inputs = [jnp.asarray(batch[n]) for n in ("short", "long", "place", "ids")]
+        logits = program.module.apply(params, *inputs, deterministic=True)
+        size = int(columns["types"].lengths[row])
+        best = np.asarray(logits)[0, :size].argmax(axis=1)
+        right += int(np.sum(best == own["tags"][0, :size]))
+        total += size
+    assert float(found.value) == pytest.approx(right / total)
+
+
+def test_one_program_serves_every_rate():
+    """The rate is in the optimiser's state: a step of another rate is another step."""
+    params = {"w": jnp.ones(3)}
+    tx = model.optimizer(0.0)
+    moved = {}
+    for rate in (0.0, 1e-3, 1e-2):
+        state = model.optimizer(rate).init(params)
+        updates, _ = tx.update({"w": jnp.ones(3)}, state, params)
+        moved[rate] = float(updates["w"][0])
+    assert moved[0.0] == 0
+    assert moved[1e-3] == pytest.approx(-1e-3, rel=1e-3)
+    assert moved[1e-2] == pytest.approx(-1e-2, rel=1e-3)
+
+
+def test_a_share_of_the_fitted_is_noise():
+    vectors = np.random.default_rng(0).normal(size=(60, 3)).astype(np.float32)
+    sample = linear.Sample.of(vectors, 40, 0.1, seed=1)
+    assert sorted([*sample.fitted, *sample.held_out]) == list(range(40))
+    broken = np.flatnonzero((sample.noisy != sample.clean).any(axis=1))
+    assert len(broken) == 2 and set(broken) <= set(sample.fitted)
+
+
+def test_verdicts_are_of_paired_differences():
+    """By hand: t of two degrees of freedom at 97.5 % is 4.3027."""
+    findings = Findings()
+    better, worse = [3.0, 4.0, 6.0], [1.0, 2.0, 3.0]
+    findings.beats("a", better, worse, printed=_PRINTED)
+    findings.beats("b", worse, better)
+    findings.beats("c", worse, better, margin=5.0)
+    verdicts = [claim.verdict for claim in findings.claims]
+    assert verdicts == ["supported", "contradicted", "supported"]
+    half = 4.3027 * np.std([2, 2, 3], ddof=1) / np.sqrt(3)
+    low, high = 7 / 3 - half, 7 / 3 + half
+    evidence = findings.claims[0].evidence
+    assert f"[{low:.3g}, {high:.3g}], 3 seeds" in evidence
+    assert evidence.endswith("in the paper 13 against 3")
+    planted = Findings(beside_paper=False)
+    planted.beats("a", better, worse, printed=_PRINTED)
+    assert "paper" not in planted.claims[0].evidence
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("--epochs", "4", "2"), "--epochs .*: expected ascending"),
+        (("--epochs", "0"), "--epochs .*: expected ascending"),
+        (("--curve-every", "3"), "--curve-every 3: expected to divide"),
+        (("--permuted", "D2"), "--permuted D2: not in --distances"),
+        (("--words", "0"), "--words 0: expected 1 or more"),
+        (("--outliers", "1"), "--outliers 1.0: expected 0 to below 1"),
+    ],
+)
+def test_mistakes_are_named(arguments, problem, tmp_path):
+    config = config_of("smoke", *arguments, "--workdir", str(tmp_path))
+    with pytest.raises(InputError, match=problem):
+        main.run(config)
+
+
+@pytest.mark.data
+def test_the_treebank_has_the_tags_of_the_penn_treebank():
+    for name in ("ud-english-ewt", "glove-100d-subset"):
+        if sources.locate(name) is None:
+            pytest.skip(f"needs {name}: jaxemb data where {name}")
+    config = config_of(
+        *("tagging", "--tagging.sentences", "500", "--tagging.held-out", "50"),
+        *("--words", "1000"),
+    )
+    world = data.load(config)
+    treebank = world.treebank
+    assert {"NN", "NNP", "VBZ", "DT", "IN", "."} <= set(treebank.tags)
+    assert len(treebank.splits["train"]["types"]) == 500
+    assert treebank.data.kind == "subset"
+    # The teacher writes no capitals: a word that has some is found without them, and
+    # both forms are entries of FULL+EMB's table.
+    the = [treebank.words.index(form) for form in ("The", "the")]
+    np.testing.assert_array_equal(*treebank.vectors[the])
+    assert treebank.has_vector[the].all()
+    assert treebank.words_with_teacher > world.teacher.size + 1
+    characters = set(itertools.chain(*treebank.words[2 : treebank.known]))
+    assert treebank.own_characters == len(characters)
+    assert characters <= set(world.teacher.characters.words)
