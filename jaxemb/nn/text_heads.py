@@ -84,13 +84,15 @@ class MultipleChoice(nn.Module):
     ) -> Float[Array, "batch choices"]:
         """The logits of the choices, in float32; of one without pieces the lowest."""
         batch, choices, length = ids.shape
-        flat = [
-            None if x is None else x.reshape(batch * choices, length)
-            for x in (ids, mask, segments)
-        ]
+        flat = batch * choices, length
         logits = TextClassifier(
             1, self.config, self.dropout_rate, self.dtype, self.remat, name="text"
-        )(*flat, deterministic=deterministic)
+        )(
+            ids.reshape(flat),
+            mask.reshape(flat),
+            None if segments is None else segments.reshape(flat),
+            deterministic=deterministic,
+        )
         lowest = jnp.finfo(jnp.float32).min
         return jnp.where(mask.any(axis=-1), logits.reshape(batch, choices), lowest)
 

@@ -198,7 +198,7 @@ def _encoder(pretrained: Pretrained, layer: int, pooling: Pooling):
 
     @jax.jit
     def encode(params, ids, mask, words):
-        encoded = module.apply({"params": params}, ids, mask, deterministic=True)
+        encoded: Any = module.apply({"params": params}, ids, mask, deterministic=True)
         # A word has a piece at least: there are no more words than pieces.
         return align_wordpieces(encoded.states[layer], words, ids.shape[1], pooling)
 
