@@ -87,7 +87,6 @@ _OWED = {
     *(("delta_embedding", name) for name in ("bidaf-squad", "esim-multinli")),
     ("geometric_meta_embeddings", "trained"),
     *(("bli_postprocessing", f"{pair}-tuned") for pair in ("en-ru", "ru-fr")),
-    ("alpha_embeddings", "bilstm"),
     *(
         ("subword_reconstruction", name)
         for name in ("similarity", "analogies", "narrow", "tagging", "linear")
