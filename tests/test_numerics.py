@@ -101,3 +101,14 @@ def test_softplus_and_its_slope():
     np.testing.assert_allclose(
         slope, scipy.special.expit(x.astype(np.float64)), atol=1e-6
     )
+
+
+def test_log1mexp_equals_float64_and_its_gradient_is_finite():
+    x = np.concatenate([np.logspace(-6, 3, 60), [np.log(2)]]).astype(np.float32)
+    exact = np.log(-np.expm1(-x.astype(np.float64)))
+    np.testing.assert_allclose(numerics.log1mexp(jnp.array(x)), exact, rtol=2e-6)
+    slope = jax.vmap(jax.grad(numerics.log1mexp))(jnp.array(x))
+    with np.errstate(over="ignore"):
+        expected = 1 / np.expm1(x.astype(np.float64))
+    np.testing.assert_allclose(slope, expected, rtol=1e-5)
+    assert numerics.log1mexp(jnp.zeros([])) == -jnp.inf
