@@ -43,8 +43,15 @@ def masked_max(
     *,
     empty: float = 0.0,
 ) -> Float[Array, "..."]:
-    """The maximum of `x` where `mask` holds; `empty` where it holds nowhere."""
-    largest = jnp.max(jnp.where(mask, x, jnp.finfo(x.dtype).min), axis=axis)
+    """The maximum of `x` where `mask` holds; `empty` where it holds nowhere.
+
+    The gradient goes to the first entry that is the maximum. That of `jnp.max` goes to
+    those that equal it, and is lost where the compiler computes entries twice, in
+    programs that round differently.
+    """
+    x = jnp.where(mask, x, jnp.finfo(x.dtype).min)
+    place = jnp.argmax(jax.lax.stop_gradient(x), axis=axis, keepdims=True)
+    largest = jnp.squeeze(jnp.take_along_axis(x, place, axis=axis), axis)
     return jnp.where(jnp.any(mask, axis=axis), largest, jnp.asarray(empty, x.dtype))
 
 
