@@ -88,6 +88,9 @@ _OWED = {
     ("bli_postprocessing", "ru-fr"),
     *(("bli_postprocessing", f"{pair}-tuned") for pair in ("en-fr", "en-ru", "ru-fr")),
     *(("alpha_embeddings", name) for name in ("linear", "bilstm")),
+    *(("multitask_meta_embedding", name) for name in ("similarity", "distances")),
+    *(("multitask_meta_embedding", name) for name in ("analogies", "pos")),
+    *(("multitask_meta_embedding", name) for name in ("recipes", "imdb")),
 }
 
 

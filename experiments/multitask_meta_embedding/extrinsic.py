@@ -1,8 +1,10 @@
 """Table 4 and Fig. 3: taggers and classifiers, with and without reconstruction."""
 
 import dataclasses
+import functools
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import flax.linen as nn
 import jax
@@ -149,7 +151,6 @@ class Trainer:
         self._table, self._known = table.astype(np.float32), known
         self._module = self._build(encoder, system)
         self._weight = self._settings.weight if system == META else 0.0
-        self._tx = optax.adam(self._settings.learning_rate)
 
     def _build(self, encoder: str, system: str) -> nn.Module:
         settings = self._settings
@@ -179,27 +180,18 @@ class Trainer:
         if (folder / checkpoints.FOLDER / str(steps)).is_dir():
             return
         plan = self._batches.train(self._table, self._known)
-        example = jax.tree.map(jnp.asarray, plan(0))
-
-        def start(seed):
-            init_key, train_key = jax.random.split(jax.random.key(seed))
-            variables = self._module.init(
-                init_key, *_inputs(example), deterministic=True
-            )
-            return train.State.create(variables, self._tx, train_key)
-
-        state = jax.jit(jax.vmap(start))(jnp.arange(self._settings.seeds))
-        step = train.over_seeds(train.make_step(self._loss, self._tx))
-        # One device: the rows of a batch's table are no examples to be split.
-        mesh = train.make_mesh(jax.devices()[:1])
-        hits = jax.jit(jax.vmap(self._hits, in_axes=(0, None)))
+        programs = _programs(
+            self._module, self._weight, self._texts.tagged, self._settings.learning_rate
+        )
+        example = {k: v for k, v in plan(0).items() if k != "labels"}
+        state = programs.start(jnp.arange(self._settings.seeds), example)
         train.fit(
             state,
-            train.data_parallel(step, mesh),
+            programs.step,
             plan,
             steps,
             folder,
-            evaluate=lambda state: self._evaluate(state, hits),
+            evaluate=lambda state: self._evaluate(state, programs.hits),
             evaluate_every=epoch,
             save_every=steps,
             keep=1,
@@ -207,28 +199,6 @@ class Trainer:
             name=self._name,
             progress=self._config.run.progress,
         )
-
-    def _loss(self, variables, batch, key):
-        logits, auxiliary = self._module.apply(
-            variables, *_inputs(batch), deterministic=False, rngs={"dropout": key}
-        )
-        mask = batch["mask"] if self._texts.tagged else None
-        each = losses.softmax_cross_entropy(logits, batch["labels"], mask=mask)
-        count = jnp.sum(mask) if self._texts.tagged else len(each)
-        task = jnp.sum(each) / count
-        if not self._weight:
-            return task, {}
-        return task + self._weight * jnp.mean(auxiliary), {}
-
-    def _hits(self, params, batch):
-        """Right and all labels of a batch."""
-        variables = {"params": params}
-        logits, _ = self._module.apply(variables, *_inputs(batch), deterministic=True)
-        right = jnp.argmax(logits, axis=-1) == batch["labels"]
-        counted = jnp.broadcast_to(_upright(batch["weight"], right) > 0, right.shape)
-        if self._texts.tagged:
-            counted &= batch["mask"]
-        return jnp.sum(right & counted), jnp.sum(counted)
 
     def _evaluate(self, state, hits) -> dict[str, float]:
         scores = {}
@@ -247,12 +217,56 @@ class Trainer:
         return scores
 
 
+class _Programs(NamedTuple):
+    """What is compiled, for all seeds at once."""
+
+    start: Any
+    step: Any
+    hits: Any
+
+
+@functools.lru_cache(maxsize=4)
+def _programs(module, weight: float, tagged: bool, learning_rate: float) -> _Programs:
+    """The same for systems of the same shape, which then compile once."""
+    tx = optax.adam(learning_rate)
+
+    @functools.partial(jax.vmap, in_axes=(0, None))
+    def start(seed, example):
+        init_key, train_key = jax.random.split(jax.random.key(seed))
+        variables = module.init(init_key, *_inputs(example), deterministic=True)
+        return train.State.create(variables, tx, train_key)
+
+    def loss_of(variables, batch, key):
+        logits, auxiliary = module.apply(
+            variables, *_inputs(batch), deterministic=False, rngs={"dropout": key}
+        )
+        mask = batch["mask"] if tagged else None
+        each = losses.softmax_cross_entropy(logits, batch["labels"], mask=mask)
+        task = jnp.sum(each) / (jnp.sum(batch["mask"]) if tagged else len(each))
+        if not weight:
+            return task, {}
+        return task + weight * jnp.mean(auxiliary), {}
+
+    @functools.partial(jax.vmap, in_axes=(0, None))
+    def hits(params, batch):
+        """Right and all labels of a batch."""
+        variables = {"params": params}
+        logits, _ = module.apply(variables, *_inputs(batch), deterministic=True)
+        right = jnp.argmax(logits, axis=-1) == batch["labels"]
+        weights = batch["weight"].reshape(-1, *[1] * (right.ndim - 1))
+        counted = jnp.broadcast_to(weights > 0, right.shape)
+        if tagged:
+            counted &= batch["mask"]
+        return jnp.sum(right & counted), jnp.sum(counted)
+
+    # One device: the rows of a batch's table are no examples to be split.
+    mesh = train.make_mesh(jax.devices()[:1])
+    step = train.over_seeds(train.make_step(loss_of, tx))
+    return _Programs(jax.jit(start), train.data_parallel(step, mesh), jax.jit(hits))
+
+
 def _inputs(batch):
     return batch["sources"], batch["known"], batch["mask"], batch["ids"]
-
-
-def _upright(weight, right):
-    return weight.reshape(-1, *[1] * (right.ndim - 1))
 
 
 def _folder(system: str) -> str:
