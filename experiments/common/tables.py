@@ -11,6 +11,7 @@ from experiments.common.names import at_hand
 from jaxemb.data import packed, sources
 from jaxemb.data.vectors import WordVectors, read_word_vectors
 from jaxemb.errors import InputError
+from jaxemb.eval import lookup
 from jaxemb.spaces import combine
 from jaxemb.train import results
 
@@ -43,17 +44,18 @@ def read(
 def read_several(
     named: Sequence[str], words: Sequence[str] | None = None
 ) -> tuple[dict[str, WordVectors], tuple[results.Data, ...]]:
-    """Tables by name; one of word pieces makes vectors of words of its own choice.
+    """Tables by name; one of word pieces makes vectors of the words of the others.
 
     Args:
       named: data sets or files, each once.
-      words: what a table of word pieces makes vectors of; those of the others unless
-        given.
+      words: read only these, and their lower-cased forms; a table of word pieces makes
+        vectors of all of them.
     """
+    keep = None if words is None else lookup.forms_looked_up(set(words))
     tables: dict[str, WordVectors | packed.TokenTable] = {}
     data = []
     for name in named:
-        table, used = read(name)
+        table, used = read(name, keep)
         if used.name in tables:
             raise InputError(f"--sources: {used.name} is named twice")
         tables[used.name] = table

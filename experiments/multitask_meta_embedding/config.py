@@ -43,14 +43,14 @@ class Autoencoder:
     """Which of those that are trained, by name; all unless given."""
     hidden: int = 200
     """Of every encoder and of 1TON's vectors, and what SVD keeps."""
-    epochs: int = 20
+    epochs: int = 15
     """Over the words of the similarity lists."""
     batch_size: int = 64
     learning_rate: float = 1e-3
     """Of Adam."""
     dropout: float = 0.2
     seeds: int = 5
-    paper_seeds: int = 3
+    paper_seeds: int = 2
     """With weights from N(0, 1), of the paper's autoencoders; 0 for none."""
 
 
@@ -76,7 +76,7 @@ class MultiTask:
     validation: float = 0.1
     """Share of the supervised pairs that epoch and λ are chosen on."""
     seeds: int = 5
-    paper_seeds: int = 3
+    paper_seeds: int = 2
     """With weights from N(0, 1); 0 for none."""
     controls: tuple[Control, ...] = ("leaky", "words", "shuffled")
     """Beside the default, which takes pairs of the list held out away from supervision:
@@ -252,8 +252,8 @@ PRESETS = {
                 hidden=16,
                 seeds=3,
                 epochs=4,
-                train=6000,
-                test=5000,
+                train=4000,
+                test=4000,
                 longest=200,
             ),
         ),

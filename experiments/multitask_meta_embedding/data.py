@@ -234,7 +234,7 @@ def _imdb(config: Config) -> _Raw:
     rng = np.random.default_rng(_SPLIT_SEED)
     order = rng.permutation(len(read["train"]))
     rows = [read["train"][i] for i in order]
-    parts = {"train": rows[2000:], "dev": rows[:2000], "test": read["test"]}
+    parts = {"train": rows[1000:], "dev": rows[:1000], "test": read["test"]}
     data = described(found, len(read["train"]) + len(read["test"]), kind="subset")
     return _Raw(parts, 2, False, (data,))
 
