@@ -1,6 +1,5 @@
 """Table 3: do models that learned similarity answer analogies?"""
 
-import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +8,7 @@ from experiments.common.rows import summary_row
 from experiments.multitask_meta_embedding import data, training
 from experiments.multitask_meta_embedding.analyse import all_pairs
 from experiments.multitask_meta_embedding.config import TITLES, Config
+from experiments.multitask_meta_embedding.outcome import Outcome
 from experiments.multitask_meta_embedding.similarity import Measurer
 from jaxemb import terminal
 from jaxemb.data.vectors import WordVectors
@@ -19,16 +19,6 @@ from jaxemb.train import results
 
 _SCORE = {"analogy": "accuracy", "relational": "spearman"}
 _METRIC = {"analogy": "accuracy (%)", "relational": "ρ × 100"}
-
-
-@dataclasses.dataclass
-class Outcome:
-    """Rows, claims and data of the analogy sets."""
-
-    rows: list[results.Row]
-    claims: list[results.Claim]
-    data: list[results.Data]
-    told: dict
 
 
 def run(config: Config, measurer: Measurer) -> Outcome:

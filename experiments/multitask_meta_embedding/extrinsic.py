@@ -1,6 +1,5 @@
 """Table 4 and Fig. 3: taggers and classifiers, with and without reconstruction."""
 
-import dataclasses
 import functools
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -16,6 +15,7 @@ from etils import epath
 from experiments.common.rows import summary_row
 from experiments.multitask_meta_embedding import data
 from experiments.multitask_meta_embedding.config import Config
+from experiments.multitask_meta_embedding.outcome import Outcome
 from jaxemb import losses, terminal, train
 from jaxemb import nn as jnn
 from jaxemb.analysis import figures
@@ -30,16 +30,6 @@ _ENCODERS = {"cnn": "CNN", "lstm": "LSTM", "gru": "GRU", "highway": "Highway"}
 _BUCKETS = {"pos": 2, "recipes": 2, "imdb": 1}
 _SPARE = 1.2  # rows of a batch's table over the most distinct words that were seen
 _EARLY = 10  # Fig. 3 is said to differ before this epoch
-
-
-@dataclasses.dataclass
-class Outcome:
-    """Rows, claims and data of one task."""
-
-    rows: list[results.Row]
-    claims: list[results.Claim]
-    data: list[results.Data]
-    told: dict
 
 
 class Plain(nn.Module):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from etils import epath
 
-from experiments.common.rows import print_claims
+from experiments.common.rows import print_by_system, print_claims
 from experiments.common.tables import read_several
 from experiments.multitask_meta_embedding import (
     analogies,
@@ -16,7 +16,8 @@ from experiments.multitask_meta_embedding import (
     similarity,
 )
 from experiments.multitask_meta_embedding.config import SLUG, Config
-from jaxemb import storage, terminal
+from experiments.multitask_meta_embedding.outcome import Outcome
+from jaxemb import storage
 from jaxemb.errors import InputError
 from jaxemb.spaces import combine
 from jaxemb.spaces.ensemble import EmbeddingEnsemble
@@ -42,7 +43,7 @@ def run(config: Config) -> dict:
         )
     workdir = Path(config.workdir)
     loop.claim(epath.Path(workdir), _deciding(config))
-    found = _Found()
+    found = Outcome()
     with results.recorded(workdir):
         _on_similarity(config, workdir, found)
         for task in _EXTRINSIC:
@@ -60,29 +61,13 @@ def run(config: Config) -> dict:
         rows=found.rows,
         claims=found.claims,
     )
-    _print_table(found.rows)
+    metrics = list(dict.fromkeys(row.metric for row in found.rows))
+    print_by_system(found.rows, metrics[:_COLUMNS])
     print_claims(found.claims)
     return written
 
 
-@dataclasses.dataclass
-class _Found:
-    """What the tasks of a run gave."""
-
-    rows: list[results.Row] = dataclasses.field(default_factory=list)
-    claims: list[results.Claim] = dataclasses.field(default_factory=list)
-    data: list[results.Data] = dataclasses.field(default_factory=list)
-    origins: list = dataclasses.field(default_factory=list)
-    told: dict = dataclasses.field(default_factory=dict)
-
-    def take(self, other) -> None:
-        self.rows += other.rows
-        self.claims += other.claims
-        self.data += other.data
-        self.told |= other.told
-
-
-def _on_similarity(config: Config, workdir: Path, found: _Found) -> None:
+def _on_similarity(config: Config, workdir: Path, found: Outcome) -> None:
     wanted = {"unsupervised", "supervised", "ablations", "analogies"}
     if not wanted & set(config.tasks):
         return
@@ -117,18 +102,6 @@ def _everything(config: Config) -> EmbeddingEnsemble:
 def _elsewhere(origins: Sequence) -> list[dict]:
     """Commits of pieces; their time is the run's own where it trained them."""
     return [{**origin, "seconds": 0.0} for origin in origins]
-
-
-def _print_table(rows: Sequence[results.Row]) -> None:
-    """A line a system, a column for each of the first metrics."""
-    metrics = list(dict.fromkeys(row.metric for row in rows))[:_COLUMNS]
-    names = dict.fromkeys(row.name for row in rows if row.metric in metrics)
-    cells = {(row.name, row.metric): f"{row.measured:.2f}" for row in rows}
-    terminal.print_table(
-        [{"": n, **{m: cells.get((n, m), "–") for m in metrics}} for n in names],
-        right=metrics,
-    )
-    print()
 
 
 def _deciding(config: Config) -> dict:

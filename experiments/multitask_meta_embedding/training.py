@@ -48,6 +48,18 @@ class Trained(NamedTuple):
     """(runs, numbers) of the encoder's parameters, float16; None if not kept."""
 
 
+class _Fixed(NamedTuple):
+    """What all models read."""
+
+    x: Any  # words dims
+    known: Any  # words source
+    pairs: Any  # pairs 2: rows of both words
+
+    def words(self, rows):
+        """Sources, and which of them are known."""
+        return self.x[rows], self.known[rows]
+
+
 def kept(folder: Path, described: Mapping[str, Any], compute: Callable[[], dict]):
     """Arrays that `compute` gives, from the file they were written to if they were.
 
@@ -111,9 +123,12 @@ def multitask(
     """
     ensemble = world.ensemble
     module = model.SimilarityModel(ensemble.widths, settings, init)
-    x = jnp.asarray(ensemble.concatenate(), jnp.float32)
-    known = jnp.asarray(ensemble.known)
-    pairs = jnp.asarray(world.pool.rows(ensemble.words))
+    # An argument of all programs: as a constant the compiler would work on it.
+    fixed = _Fixed(
+        jnp.asarray(ensemble.concatenate(), jnp.float32),
+        jnp.asarray(ensemble.known),
+        jnp.asarray(world.pool.rows(ensemble.words)),
+    )
     tx = _optimizer(settings)
     kinds = ("OLS", "NLL", "Brier")
     choice = np.array([[run.supervision == kind for kind in kinds] for run in runs])
@@ -125,21 +140,19 @@ def multitask(
     }
     keys = jax.vmap(jax.random.key)(jnp.asarray([run.seed for run in runs]))
 
-    def start(key):
-        example = x[pairs[:2]], known[pairs[:2]]
+    def start(key, fixed):
+        example = fixed.words(fixed.pairs[:2])
         params = module.init(key, *example, deterministic=True)["params"]
         return params, tx.init(params)
 
-    def loss_of(params, one, rows, key):
-        words = pairs[rows]
+    def loss_of(params, one, rows, key, fixed):
         coded, compared = module.apply(
             {"params": params},
-            x[words],
-            known[words],
+            *fixed.words(fixed.pairs[rows]),
             deterministic=False,
             rngs={"dropout": key},
         )
-        each = meta.reconstruction_loss(coded, loss, (x.shape[1],))  # batch 2
+        each = meta.reconstruction_loss(coded, loss, (sum(ensemble.widths),))  # batch 2
         auxiliary = one["weight"] / 2 * jnp.mean(jnp.sum(each, axis=1))
         y, counts = one["labels"][rows], one["supervised"][rows]
         predicted = losses.exp_neg_distance(compared.distance)
@@ -154,12 +167,12 @@ def multitask(
         mean /= jnp.maximum(jnp.sum(counts), 1)
         return auxiliary + jnp.sum(one["choice"] * mean)
 
-    def epoch(params, opt_state, one, batches, key):
+    def epoch(params, opt_state, one, key, batches, fixed):
         def step(carry, numbered):
             params, opt_state = carry
             number, rows = numbered
             here = jax.random.fold_in(key, number)
-            gradient = jax.grad(loss_of)(params, one, rows, here)
+            gradient = jax.grad(loss_of)(params, one, rows, here, fixed)
             updates, opt_state = tx.update(gradient, opt_state, params)
             return (optax.apply_updates(params, updates), opt_state), None
 
@@ -169,27 +182,31 @@ def multitask(
     encoder = model.encoder_of(settings, ensemble.widths)
 
     @jax.jit
-    @jax.vmap
-    def cosines_of(params):
-        code = encoder.apply({"params": params["meta"]}, x, known, deterministic=True)
-        code = meta.coded.unit(code.code)
-        return jnp.sum(code[pairs[:, 0]] * code[pairs[:, 1]], axis=1)
+    @functools.partial(jax.vmap, in_axes=(0, None))
+    def cosines_of(params, fixed):
+        coded = encoder.apply(
+            {"params": params["meta"]}, fixed.x, fixed.known, deterministic=True
+        )
+        first, second = (
+            meta.coded.unit(coded.code)[fixed.pairs[:, side]] for side in (0, 1)
+        )
+        return jnp.sum(first * second, axis=1)
 
     several = jax.jit(
-        jax.vmap(epoch, in_axes=(0, 0, 0, None, 0)), donate_argnums=(0, 1)
+        jax.vmap(epoch, in_axes=(0, 0, 0, 0, None, None)), donate_argnums=(0, 1)
     )
-    params, opt_state = jax.jit(jax.vmap(start))(keys)
+    params, opt_state = jax.jit(jax.vmap(start, in_axes=(0, None)))(keys, fixed)
     fold = jax.jit(jax.vmap(jax.random.fold_in, in_axes=(0, None)))
-    best = np.full((len(runs), len(pairs)), np.nan, np.float32)
+    best = np.full((len(runs), len(fixed.pairs)), np.nan, np.float32)
     highest = np.full(len(runs), -np.inf)
     history = np.zeros((len(runs), settings.epochs))
     encoders = None
     for number in range(settings.epochs):
-        batches = _epoch_rows(len(pairs), settings.batch_size, number)
+        batches = _epoch_rows(len(fixed.pairs), settings.batch_size, number)
         params, opt_state = several(
-            params, opt_state, arrays, batches, fold(keys, number + 1)
+            params, opt_state, arrays, fold(keys, number + 1), batches, fixed
         )
-        cosines = np.asarray(cosines_of(params))
+        cosines = np.asarray(cosines_of(params, fixed))
         scores = [
             _rho(c[d], y[d]) for c, d, y in zip(cosines, dev, labels, strict=True)
         ]
@@ -283,38 +300,42 @@ def self_supervised(
     Returns:
       For each seed its parameters and the meta-embedding of every word.
     """
-    x = jnp.asarray(ensemble.concatenate(), jnp.float32)
-    known = jnp.asarray(ensemble.known)
+    fixed = _Fixed(
+        jnp.asarray(ensemble.concatenate(), jnp.float32),
+        jnp.asarray(ensemble.known),
+        None,
+    )
     free = isinstance(module, jnn.OneToN)
     tx = optax.adam(learning_rate)
 
-    def apply(params, rows, deterministic, key=None):
+    def apply(params, rows, fixed, deterministic, key=None):
+        inputs = fixed.words(rows)
         if free:
-            return module.apply({"params": params}, rows, x[rows], known[rows])
+            return module.apply({"params": params}, rows, *inputs)
         rngs = {} if key is None else {"dropout": key}
-        inputs = x[rows], known[rows]
         how = {"deterministic": deterministic, "rngs": rngs}
         return module.apply({"params": params}, *inputs, **how)
 
-    def start(key):
-        inputs = (jnp.arange(2), x[:2], known[:2]) if free else (x[:2], known[:2])
+    def start(key, fixed):
+        two = jnp.arange(2)
+        inputs = (two, *fixed.words(two)) if free else fixed.words(two)
         how = {} if free else {"deterministic": True}
         params = module.init(key, *inputs, **how)["params"]
         return params, tx.init(params)
 
-    def loss_of(params, rows, key):
-        coded = apply(params, rows, False, key)
+    def loss_of(params, rows, key, fixed):
+        coded = apply(params, rows, fixed, False, key)
         total = jnp.mean(meta.reconstruction_loss(coded, loss, module.parts))
         if free:
             total += _L2 * sum(jnp.sum(jnp.square(p)) for p in jax.tree.leaves(params))
         return total
 
-    def epoch(params, opt_state, batches, key):
+    def epoch(params, opt_state, key, batches, fixed):
         def step(carry, numbered):
             params, opt_state = carry
             number, rows = numbered
             here = jax.random.fold_in(key, number)
-            gradient = jax.grad(loss_of)(params, rows, here)
+            gradient = jax.grad(loss_of)(params, rows, here, fixed)
             updates, opt_state = tx.update(gradient, opt_state, params)
             return (optax.apply_updates(params, updates), opt_state), None
 
@@ -322,14 +343,23 @@ def self_supervised(
         return jax.lax.scan(step, (params, opt_state), (numbers, batches))[0]
 
     keys = jax.vmap(jax.random.key)(jnp.arange(seeds))
-    several = jax.jit(jax.vmap(epoch, in_axes=(0, 0, None, 0)), donate_argnums=(0, 1))
+    several = jax.jit(
+        jax.vmap(epoch, in_axes=(0, 0, 0, None, None)), donate_argnums=(0, 1)
+    )
     fold = jax.jit(jax.vmap(jax.random.fold_in, in_axes=(0, None)))
-    params, opt_state = jax.jit(jax.vmap(start))(keys)
+    params, opt_state = jax.jit(jax.vmap(start, in_axes=(0, None)))(keys, fixed)
     for number in range(epochs):
         batches = _epoch_rows(len(ensemble), batch_size, number)
-        params, opt_state = several(params, opt_state, batches, fold(keys, number + 1))
-    every = jnp.arange(len(ensemble))
-    codes = np.asarray(jax.jit(jax.vmap(lambda p: apply(p, every, True).code))(params))
+        params, opt_state = several(
+            params, opt_state, fold(keys, number + 1), batches, fixed
+        )
+
+    @jax.jit
+    @functools.partial(jax.vmap, in_axes=(0, None))
+    def code_of(params, fixed):
+        return apply(params, jnp.arange(len(ensemble)), fixed, True).code
+
+    codes = np.asarray(code_of(params, fixed))
     params = jax.tree.map(np.asarray, params)
     return [
         (jax.tree.map(lambda x, s=seed: x[s], params), codes[seed])
