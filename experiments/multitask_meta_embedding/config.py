@@ -48,6 +48,8 @@ class Autoencoder:
     batch_size: int = 64
     learning_rate: float = 1e-3
     """Of Adam."""
+    free_learning_rate: float = 2e-2
+    """Of 1TON, a word of which is moved once an epoch only."""
     dropout: float = 0.2
     seeds: int = 5
     paper_seeds: int = 2

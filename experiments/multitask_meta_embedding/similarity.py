@@ -99,7 +99,9 @@ class Measurer:
                 seeds,
                 epochs=settings.epochs,
                 batch_size=settings.batch_size,
-                learning_rate=settings.learning_rate,
+                learning_rate=settings.free_learning_rate
+                if isinstance(module, jnn.OneToN)
+                else settings.learning_rate,
             )
             systems: dict[str, list[np.ndarray]] = {}
             for params, code in trained:
