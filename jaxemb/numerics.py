@@ -1,5 +1,7 @@
 """Reductions that stay exact and differentiable where the plain ones do not."""
 
+import math
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
@@ -41,8 +43,15 @@ def masked_max(
     *,
     empty: float = 0.0,
 ) -> Float[Array, "..."]:
-    """The maximum of `x` where `mask` holds; `empty` where it holds nowhere."""
-    largest = jnp.max(jnp.where(mask, x, jnp.finfo(x.dtype).min), axis=axis)
+    """The maximum of `x` where `mask` holds; `empty` where it holds nowhere.
+
+    The gradient goes to the first entry that is the maximum. That of `jnp.max` goes to
+    those that equal it, and is lost where the compiler computes entries twice, in
+    programs that round differently.
+    """
+    x = jnp.where(mask, x, jnp.finfo(x.dtype).min)
+    place = jnp.argmax(jax.lax.stop_gradient(x), axis=axis, keepdims=True)
+    largest = jnp.squeeze(jnp.take_along_axis(x, place, axis=axis), axis)
     return jnp.where(jnp.any(mask, axis=axis), largest, jnp.asarray(empty, x.dtype))
 
 
@@ -55,6 +64,19 @@ def masked_softmax(
     """
     logits = jnp.where(mask, logits.astype(jnp.float32), jnp.finfo(jnp.float32).min)
     return jnp.where(mask, jax.nn.softmax(logits, axis=axis), 0)
+
+
+def log1mexp(x: Float[Array, "..."]) -> Float[Array, "..."]:
+    """`log(1 - exp(-x))` for x > 0, exact where either form alone would cancel.
+
+    `log(-expm1(-x))` below log 2, `log1p(-exp(-x))` above it (Mächler 2012). -inf at 0,
+    where the gradient `1 / expm1(x)` is infinite: give it a floor.
+    """
+    near = x < math.log(2)
+    # The inner `where`s keep the infinite slopes of the other form out of the gradient.
+    below = jnp.log(-jnp.expm1(-jnp.where(near, x, 1)))
+    above = jnp.log1p(-jnp.exp(-jnp.where(near, 1, x)))
+    return jnp.where(near, below, above)
 
 
 @jax.custom_vjp

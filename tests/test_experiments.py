@@ -91,6 +91,9 @@ _OWED = {
         ("subword_reconstruction", name)
         for name in ("similarity", "analogies", "narrow", "tagging", "linear")
     ),
+    *(("multitask_meta_embedding", name) for name in ("similarity", "distances")),
+    *(("multitask_meta_embedding", name) for name in ("analogies", "pos")),
+    *(("multitask_meta_embedding", name) for name in ("recipes", "imdb")),
 }
 
 

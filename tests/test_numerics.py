@@ -101,3 +101,39 @@ def test_softplus_and_its_slope():
     np.testing.assert_allclose(
         slope, scipy.special.expit(x.astype(np.float64)), atol=1e-6
     )
+
+
+def test_log1mexp_equals_float64_and_its_gradient_is_finite():
+    x = np.concatenate([np.logspace(-6, 3, 60), [np.log(2)]]).astype(np.float32)
+    exact = np.log(-np.expm1(-x.astype(np.float64)))
+    ours = numerics.log1mexp(jnp.array(x))
+    np.testing.assert_allclose(ours, exact, rtol=2e-6, atol=1e-36)  # no denormals
+    slope = jax.vmap(jax.grad(numerics.log1mexp))(jnp.array(x))
+    with np.errstate(over="ignore"):
+        expected = 1 / np.expm1(x.astype(np.float64))
+    np.testing.assert_allclose(slope, expected, rtol=1e-5, atol=1e-36)
+    assert numerics.log1mexp(jnp.zeros([])) == -jnp.inf
+
+
+def test_the_gradient_of_masked_max_survives_compilation():
+    """Under jit, entries that were computed twice once differed from their maximum."""
+    key = jax.random.key(0)
+    kernels = [0.5 * jax.random.normal(k, (4, 4)) for k in jax.random.split(key, 4)]
+    x = jax.random.normal(key, (8, 5, 4))
+    mask = (
+        jnp.arange(5)[None, :, None]
+        < jnp.array([5, 3, 1, 4, 2, 5, 1, 3])[:, None, None]
+    )
+
+    def total(kernels):
+        states = jax.nn.relu(x @ kernels[0])
+        for gate, transform in (kernels[1:3], kernels[2:]):
+            t = jax.nn.sigmoid(states @ gate - 1)
+            states = t * jax.nn.relu(states @ transform) + (1 - t) * states
+        return jnp.sum(jnp.sin(numerics.masked_max(states, mask, axis=1)))
+
+    compiled = jax.jit(jax.grad(total))(kernels)
+    with jax.disable_jit():
+        eager = jax.grad(total)(kernels)
+    for one, other in zip(compiled, eager, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)

@@ -1,19 +1,18 @@
 """Trains the tables, makes every embedding, tries it on the tasks, and compares."""
 
 import dataclasses
-from collections.abc import Sequence
 from pathlib import Path
 
 from etils import epath
 
 from experiments.alpha_embeddings import analyse, data, extrinsic, intrinsic
 from experiments.alpha_embeddings.config import SLUG, Config
-from experiments.common.rows import print_claims
-from jaxemb import storage, terminal
+from experiments.common.rows import print_by_system, print_claims
+from jaxemb import storage
 from jaxemb.errors import InputError
 from jaxemb.train import loop, results
 
-_COLUMNS = 4  # metrics that are printed
+_COLUMNS = 4  # metrics that are printed, of those that U+V has too
 
 
 def run(config: Config) -> dict:
@@ -61,22 +60,10 @@ def run(config: Config) -> dict:
         rows=rows,
         claims=claims,
     )
-    _print_table(rows)
+    plain = [row.metric for row in rows if row.name.endswith("/U+V")]
+    print_by_system(rows, list(dict.fromkeys(plain))[:_COLUMNS])
     print_claims(claims)
     return written
-
-
-def _print_table(rows: Sequence[results.Row]) -> None:
-    """A line a system, a column for each of the first metrics that U+V has too."""
-    plain = [row.metric for row in rows if row.name.endswith("/U+V")]
-    metrics = list(dict.fromkeys(plain))[:_COLUMNS]
-    names = dict.fromkeys(row.name for row in rows if row.metric in metrics)
-    cells = {(row.name, row.metric): f"{row.measured:.2f}" for row in rows}
-    terminal.print_table(
-        [{"": n, **{m: cells.get((n, m), "–") for m in metrics}} for n in names],
-        right=metrics,
-    )
-    print()
 
 
 def _deciding(config: Config) -> dict:

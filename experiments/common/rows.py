@@ -52,6 +52,17 @@ def print_side_by_side(rows: Sequence[results.Row]) -> None:
     print()
 
 
+def print_by_system(rows: Sequence[results.Row], metrics: Sequence[str]) -> None:
+    """A line a system, a column for each of some metrics."""
+    names = dict.fromkeys(row.name for row in rows if row.metric in metrics)
+    cells = {(row.name, row.metric): f"{row.measured:.2f}" for row in rows}
+    terminal.print_table(
+        [{"": n, **{m: cells.get((n, m), "–") for m in metrics}} for n in names],
+        right=list(metrics),
+    )
+    print()
+
+
 def print_claims(claims: Sequence[results.Claim]) -> None:
     """A line a claim: the verdict, the claim, the evidence."""
     for claim in claims:

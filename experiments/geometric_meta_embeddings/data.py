@@ -6,14 +6,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from experiments.common.datasets import planted
-from experiments.common.tables import read
+from experiments.common.tables import read_several
 from experiments.geometric_meta_embeddings.config import ANALOGY, SIMILARITY, Config
-from jaxemb.data import packed, synthetic
+from jaxemb.data import synthetic
 from jaxemb.data.vectors import WordVectors
 from jaxemb.errors import InputError
 from jaxemb.eval import kinds
 from jaxemb.eval import sources as tests_lib
 from jaxemb.spaces import combine, normalize
+from jaxemb.spaces.ensemble import EmbeddingEnsemble
 from jaxemb.train import results
 
 
@@ -46,7 +47,8 @@ def load_sources(config: Config) -> Sources:
             raise InputError(
                 f"--sources: expected two tables or more, found {len(config.sources)}"
             )
-        names, tables, data = _read(config.sources)
+        read, data = read_several(config.sources)
+        names, tables = tuple(read), list(read.values())
     return combined(config, names, tables, data)
 
 
@@ -61,10 +63,10 @@ def combined(
         words = combine.common_words(tables)
         matrices = [table.lookup(words) for table in tables]
     else:
-        words = combine.all_words(tables)
-        known = [np.array([word in table for word in words]) for table in tables]
-        holes = [table.lookup(words, oov="zero") for table in tables]
-        matrices = combine.impute(holes, known)
+        named = dict(zip(names, tables, strict=True))
+        union = EmbeddingEnsemble.of(named, normalise=False)
+        words = union.words
+        matrices = combine.impute(union.matrices, list(union.known.T))
     matrices = [_normalised(m, config, place) for place, m in enumerate(matrices)]
     return Sources(names, tuple(words), tuple(matrices), data)
 
@@ -84,29 +86,3 @@ def _normalised(matrix: np.ndarray, config: Config, place: int) -> np.ndarray:
     if config.inputs == "unit":
         return normalize.unit(matrix)
     return normalize.unitdim(matrix) if place == 0 else np.asarray(matrix, np.float64)
-
-
-def _read(
-    named: Sequence[str],
-) -> tuple[tuple[str, ...], list[WordVectors], tuple[results.Data, ...]]:
-    """Tables by name; a table of word pieces takes the words of the others."""
-    tables: dict[str, WordVectors | packed.TokenTable] = {}
-    data = []
-    for name in named:
-        table, used = read(name)
-        if used.name in tables:
-            raise InputError(f"--sources: {used.name} is named twice")
-        tables[used.name] = table
-        data.append(used)
-    plain = [table for table in tables.values() if isinstance(table, WordVectors)]
-    if not plain:
-        raise InputError("--sources: expected at least one table of words")
-    words = combine.all_words(plain)
-    return (
-        tuple(tables),
-        [
-            t if isinstance(t, WordVectors) else t.vectors(words)
-            for t in tables.values()
-        ],
-        tuple(data),
-    )

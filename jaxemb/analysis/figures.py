@@ -254,6 +254,22 @@ def heat_map(
     return figure
 
 
+def boxes(spreads: Mapping[str, Sequence[float]], title: str) -> Figure:
+    """Box plots of five numbers each: whisker, quartile, median, quartile, whisker."""
+    figure, axes = _figure(6.0, 1.0 + 0.4 * max(1, len(spreads)))
+    for y, (low, first, median, third, high) in enumerate(spreads.values()):
+        axes.plot([low, high], [y, y], color=MUTED, lw=1.2, zorder=1)
+        axes.barh(y, third - first, 0.5, first, color=PALETTE[0], alpha=0.45, lw=0)
+        axes.plot([median, median], [y - 0.25, y + 0.25], color=PALETTE[1], lw=2.2)
+    axes.set_yticks(range(len(spreads)), list(spreads))
+    axes.tick_params(axis="y", length=0, labelcolor=INK)
+    axes.set_ylim(len(spreads) - 0.5, -0.5)
+    axes.grid(axis="y", visible=False)
+    axes.spines["left"].set_visible(False)
+    _title(figure, title)
+    return figure
+
+
 def intervals(rows: Sequence[Mapping[str, Any]], title: str = "") -> Figure:
     """Measured values with their 95 % intervals, one line an arm; see `intervals_key`.
 

@@ -12,6 +12,7 @@ from jaxemb.data.nli import SentencePair, SentencePairs, read_nli
 from jaxemb.data.pairs import WordPair, read_pairs
 from jaxemb.data.paraphrases import Paraphrase, read_mrpc
 from jaxemb.data.probing import ProbingTask, top_constituents, tree_depth
+from jaxemb.data.recipes import RecipePhrase, Recipes, read_recipes
 from jaxemb.data.semeval2012 import Relation, read_semeval2012
 from jaxemb.data.sources import (
     DATA_SETS,
@@ -57,6 +58,8 @@ __all__ = [
     "PlantedSentiment",
     "ProbingTask",
     "Question",
+    "RecipePhrase",
+    "Recipes",
     "Relation",
     "SentencePair",
     "SentencePairs",
@@ -82,6 +85,7 @@ __all__ = [
     "read_nli",
     "read_newsgroups",
     "read_pairs",
+    "read_recipes",
     "read_reddy",
     "read_rt_polarity",
     "read_semeval2012",

@@ -840,6 +840,25 @@ _ALL = [
         kind="subset",
     ),
     DataSet(
+        "recipes",
+        "Ingredient phrases with what people made of them (ingredient-parser)",
+        "MIT",
+        "https://github.com/strangetom/ingredient-parser",
+        {
+            name: Part((f"recipes/{file}.csv",), optional=name != "nyt")
+            for name, file in (
+                ("nyt", "nyt-ingredients-snapshot-2015-clean"),
+                ("allrecipes", "allrecipes-ingredients-snapshot-2017.history"),
+                ("bbc", "bbc/bbc-ingredients-snapshot-2017"),
+                ("cookstr", "cookstr/cookstr-ingredients-snapshot-2017"),
+                ("tastecooking", "tastecooking/tastecooking-ingredients-snapshot-2024"),
+            )
+        },
+        size=9_952_022,
+        kind="subset",
+        rows=162_098,
+    ),
+    DataSet(
         "wordsim",
         "13 English word-similarity lists",
         "MIT (the collection); each list has its authors' terms",

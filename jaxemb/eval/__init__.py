@@ -10,6 +10,7 @@ with epy.lazy_api_imports(globals()):  # word similarity needs no jax
         compounds,
         correlation,
         function_words,
+        holdout,
         intervals,
         kinds,
         logistic,
@@ -43,6 +44,7 @@ with epy.lazy_api_imports(globals()):  # word similarity needs no jax
         ratio,
         scores,
     )
+    from jaxemb.eval.holdout import Holdout, Pool, leave_one_out
     from jaxemb.eval.intervals import (
         Interval,
         bootstrap,
@@ -75,9 +77,11 @@ with epy.lazy_api_imports(globals()):  # word similarity needs no jax
 __all__ = [
     "Analogies",
     "BestSpan",
+    "Holdout",
     "Interval",
     "Overlap",
     "PairScores",
+    "Pool",
     "Purity",
     "Qvec",
     "RankedAnalogies",
@@ -107,9 +111,11 @@ __all__ = [
     "correlation",
     "cumulative",
     "function_words",
+    "holdout",
     "intervals",
     "k_means",
     "kinds",
+    "leave_one_out",
     "logistic",
     "lookup",
     "macro_f1",

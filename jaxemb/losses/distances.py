@@ -1,7 +1,7 @@
 """Distances between vectors, one value per example, whose gradients are finite at 0.
 
 Those of "Reconstruction of Word Embeddings from Sub-Word Parameters", sec. 3, with u a
-target and v what imitates it, and two that other papers train with. All in float32 at
+target and v what imitates it, and those that other papers train with. All in float32 at
 least, over the last axis.
 """
 
@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from jaxemb import numerics
 
@@ -65,6 +65,43 @@ def kl(u: Vectors, v: Vectors) -> Float[Array, "*batch"]:
     ratio = jnp.log(jnp.where(counts, u, 1)) - jnp.log(jnp.where(known, v, 1))
     terms = jnp.where(counts, u * ratio, 0)
     return jnp.sum(jnp.where(counts & ~known, jnp.inf, terms), axis=-1)
+
+
+def kl_softmax(
+    u: Vectors, v: Vectors, mask: Bool[Array, "*batch dim"] | None = None
+) -> Float[Array, "*batch"]:
+    """`sum_i p_i (log p_i - log q_i)` with `p = softmax(u)`, `q = softmax(v)`.
+
+    At least 0, and 0 where u and v differ by a constant.
+
+    Args:
+      u: the logits of what is right.
+      v: those of what imitates it.
+      mask: the coordinates that the softmaxes are over; 0 for a vector without any.
+    """
+    u, v = _float32(u), _float32(v)
+    counted = jnp.ones(u.shape, bool) if mask is None else mask
+    out = jnp.finfo(jnp.float32).min
+    log_p, log_q = (jax.nn.log_softmax(jnp.where(counted, x, out)) for x in (u, v))
+    return jnp.sum(jnp.where(counted, jnp.exp(log_p) * (log_p - log_q), 0), axis=-1)
+
+
+def cosine_dissimilarity(u: Vectors, v: Vectors) -> Float[Array, "*batch"]:
+    """`1 - u.v / (|u| |v|)`, from 0 to 2; 1 where a vector is 0."""
+    return 1 + d_cos(u, v)
+
+
+def asymmetric_cosine(u: Vectors, v: Vectors) -> Float[Array, "*batch"]:
+    """`1 - u.v / |u|^2`: how v relates to u, and not u to v; 1 where u is 0.
+
+    The cosine dissimilarity where both are of one length. No distance: below 0 where v
+    reaches beyond u.
+    """
+    norm = numerics.safe_norm(u, axis=-1)
+    zero = norm == 0
+    square = jnp.square(jnp.where(zero, 1, norm))
+    product = jnp.sum(_float32(u) * _float32(v), axis=-1)
+    return 1 - jnp.where(zero, 0, product / square)
 
 
 def nonnegative_floor(distance: Distance, u: Vectors) -> Float[Array, "*batch"]:

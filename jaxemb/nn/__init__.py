@@ -1,17 +1,30 @@
 """Flax (linen) modules; `mask` is True at real words, and sequences end in padding."""
 
-from jaxemb.nn import crf
+from jaxemb.nn import crf, meta
 from jaxemb.nn.attention import Trilinear, attend
 from jaxemb.nn.bert import GPT2, Bert, TextConfig
 from jaxemb.nn.bidaf import BiDAF, SpanLogits
 from jaxemb.nn.characters import CharBiLSTM, CharCNN
+from jaxemb.nn.classifier import TextClassifier
 from jaxemb.nn.conv import ConvEncoder, KimCNN
 from jaxemb.nn.crf import CRF
 from jaxemb.nn.dropout import Dropout
 from jaxemb.nn.embed import DeltaEmbedding, effective_table, table_init
 from jaxemb.nn.esim import ESIM
 from jaxemb.nn.heads import BatchNormClassifier, feature_statistics
-from jaxemb.nn.highway import Highway
+from jaxemb.nn.highway import Highway, HighwayEncoder
+from jaxemb.nn.meta import (
+    AAEME,
+    AEME,
+    CAEME,
+    DAEME,
+    MTE,
+    TAE,
+    AuxReconstruction,
+    DynamicMetaEmbedding,
+    OneToN,
+    SiameseHead,
+)
 from jaxemb.nn.pieces import align_wordpieces, mean_pooled
 from jaxemb.nn.recurrent import (
     GRU,
@@ -29,7 +42,7 @@ from jaxemb.nn.text_heads import (
     MaskedLM,
     MultipleChoice,
     PieceClassifier,
-    TextClassifier,
+    SequenceClassifier,
 )
 from jaxemb.nn.transformer import (
     Encoded,
@@ -40,11 +53,18 @@ from jaxemb.nn.transformer import (
 )
 
 __all__ = [
+    "AAEME",
+    "AEME",
+    "CAEME",
     "CRF",
+    "DAEME",
     "ESIM",
     "GPT2",
     "GRU",
     "LSTM",
+    "MTE",
+    "TAE",
+    "AuxReconstruction",
     "BatchNormClassifier",
     "Bert",
     "BiDAF",
@@ -57,15 +77,20 @@ __all__ = [
     "ConvEncoder",
     "DeltaEmbedding",
     "Dropout",
+    "DynamicMetaEmbedding",
     "Encoded",
     "GRUState",
     "Highway",
+    "HighwayEncoder",
     "KimCNN",
     "LSTMClassifier",
     "LSTMState",
     "MaskedLM",
     "MultipleChoice",
+    "OneToN",
     "PieceClassifier",
+    "SequenceClassifier",
+    "SiameseHead",
     "SpanLogits",
     "Tagger",
     "TextClassifier",
@@ -78,6 +103,7 @@ __all__ = [
     "effective_table",
     "feature_statistics",
     "mean_pooled",
+    "meta",
     "sinusoids",
     "stack_layers",
     "table_init",

@@ -3,7 +3,7 @@
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 
 class Highway(nn.Module):
@@ -34,3 +34,25 @@ class Highway(nn.Module):
             t = nn.sigmoid(gate(x))
             x = t * nn.relu(transform(x)) + (1 - t) * x
         return x
+
+
+class HighwayEncoder(nn.Module):
+    """Each word by itself: a dense layer, then highway layers; 0 at padding."""
+
+    features: int
+    layers: int = 2
+    dtype: jax.typing.DTypeLike = jnp.float32  # of matmuls and output
+
+    @nn.compact
+    def __call__(
+        self,
+        vectors: Float[Array, "batch length dim"],
+        mask: Bool[Array, "batch length"],
+    ) -> Float[Array, "batch length {self.features}"]:
+        """The features of every word, in `dtype`."""
+        vectors = jnp.where(mask[..., None], vectors, 0)
+        dense = nn.Dense(self.features, dtype=self.dtype, name="input")
+        states = Highway(self.layers, dtype=self.dtype, name="highway")(
+            nn.relu(dense(vectors))
+        )
+        return jnp.where(mask[..., None], states, 0)

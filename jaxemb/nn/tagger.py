@@ -1,6 +1,6 @@
 """Sequence labelling: a class for every word."""
 
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import flax.linen as nn
 import jax
@@ -8,13 +8,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxemb import losses
-from jaxemb.errors import InputError
 from jaxemb.nn import crf
-from jaxemb.nn.conv import ConvEncoder
 from jaxemb.nn.dropout import Dropout
-from jaxemb.nn.recurrent import BiGRU, BiLSTM
+from jaxemb.nn.words import Encoder, check_choice, encode, word_encoder
 
-Encoder = Literal["lstm", "gru", "cnn"]
 Head = Literal["softmax", "crf"]
 
 
@@ -29,8 +26,9 @@ class Tagger(nn.Module):
     """
 
     classes: int
-    hidden: int = 100  # of each direction; for "cnn" half the features
+    hidden: int = 100  # of each direction; half the states
     encoder: Encoder = "lstm"
+    bidirectional: bool = True  # of the recurrent encoders
     head: Head = "softmax"
     layers: int = 1  # of the encoder
     mlp: int | None = 100  # width of W1; None: e = W2 dropout(h) + b2
@@ -41,12 +39,8 @@ class Tagger(nn.Module):
 
     def setup(self):
         """Makes the layers."""
-        for name, kinds in (("encoder", Encoder), ("head", Head)):
-            if getattr(self, name) not in get_args(kinds):
-                raise InputError(
-                    f"Tagger.{name} is {getattr(self, name)!r}; expected one of "
-                    f"{', '.join(get_args(kinds))}."
-                )
+        check_choice(self, "encoder", Encoder)
+        check_choice(self, "head", Head)
         self.encoders = [self._encoder(f"encoder_{i}") for i in range(self.layers)]
         self.dropout = Dropout(self.dropout_rate, name="dropout")
         if self.mlp is not None:
@@ -56,10 +50,14 @@ class Tagger(nn.Module):
             self.crf = crf.CRF(self.classes, self.constraints, name="crf")
 
     def _encoder(self, name: str) -> nn.Module:
-        if self.encoder == "cnn":
-            return ConvEncoder(2 * self.hidden, dtype=self.dtype, name=name)
-        kind = BiLSTM if self.encoder == "lstm" else BiGRU
-        return kind(self.hidden, dtype=self.dtype, unroll=self.unroll, name=name)
+        return word_encoder(
+            self.encoder,
+            self.hidden,
+            name,
+            bidirectional=self.bidirectional,
+            dtype=self.dtype,
+            unroll=self.unroll,
+        )
 
     def __call__(
         self,
@@ -72,9 +70,7 @@ class Tagger(nn.Module):
         states: Any = jnp.where(mask[..., None], vectors, 0)
         for encoder in self.encoders:
             states = self.dropout(states, deterministic=deterministic)
-            states = encoder(states, mask)
-            if self.encoder != "cnn":
-                states, _ = states
+            states = encode(encoder, states, mask)
         self.sow("intermediates", "states", states)
         states = self.dropout(states, deterministic=deterministic)
         if self.mlp is not None:

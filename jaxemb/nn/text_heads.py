@@ -17,7 +17,7 @@ Ids = Int[Array, "batch length"]
 Mask = Bool[Array, "batch length"]
 
 
-class TextClassifier(nn.Module):
+class SequenceClassifier(nn.Module):
     """`W dropout(p) + b` of a text, or of a pair of texts, which is one with segments.
 
     p is the encoder's pooled state; without a pooler, the first piece's last state.
@@ -85,7 +85,7 @@ class MultipleChoice(nn.Module):
         """The logits of the choices, in float32; of one without pieces the lowest."""
         batch, choices, length = ids.shape
         flat = batch * choices, length
-        logits = TextClassifier(
+        logits = SequenceClassifier(
             1, self.config, self.dropout_rate, self.dtype, self.remat, name="text"
         )(
             ids.reshape(flat),

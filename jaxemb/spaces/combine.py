@@ -30,6 +30,15 @@ def concatenate(sources: Sequence[Space]) -> Float[np.ndarray, "words dims"]:
     return np.concatenate([np.asarray(s, np.float64) for s in sources], axis=1)
 
 
+def svd(sources: Sequence[Space], dim: int) -> Float[np.ndarray, "words {dim}"]:
+    """`U S` of the sources side by side, the `dim` largest of it, not centred."""
+    joined = concatenate(sources)
+    if not 1 <= dim <= joined.shape[1]:
+        raise InputError(f"svd: {dim} of {joined.shape[1]} dimensions")
+    _, vectors = np.linalg.eigh(spectrum.gram(joined))
+    return joined @ vectors[:, ::-1][:, :dim]
+
+
 def same_width(
     sources: Sequence[Float[np.ndarray, "_ _"]], how: Literal["pca", "pad"] = "pca"
 ) -> list[np.ndarray]:

@@ -110,7 +110,43 @@ def choices():
     return dataclasses.replace(one, inputs=inputs, pad=lambda *inputs: inputs)
 
 
+KNOWN = MASK[..., None] & jnp.asarray(
+    np.random.default_rng(6).random((8, LENGTH, 2)) < 0.7
+)
+WIDTHS = (3, 1)
+
+
+def pad_sources(sources, known):
+    """What no source knows may hold anything."""
+    ends = ((0, 0), (0, EXTRA), (0, 0))
+    missing = ~jnp.repeat(known, np.array(WIDTHS), axis=-1, total_repeat_length=DIM)
+    sources = jnp.where(missing, jnp.nan, sources)
+    return jnp.pad(sources, ends, constant_values=jnp.nan), jnp.pad(known, ends)
+
+
+def meta(cls, outputs, deterministic=True, **fields):
+    """A meta-embedding of two sources, of which some lack some words."""
+    return Case(
+        cls,
+        lambda dtype=jnp.float32: cls(WIDTHS, **fields, dtype=dtype),
+        (VECTORS, KNOWN),
+        pad_sources,
+        outputs,
+        deterministic=deterministic,
+        ignores_padding=False,
+    )
+
+
+def auxiliary(dtype=jnp.float32):
+    return jaxemb.nn.AuxReconstruction(
+        jaxemb.nn.AEME(WIDTHS, hidden=(3,), dtype=dtype),
+        jaxemb.nn.TextClassifier(3, hidden=2, encoder="highway", dtype=dtype),
+        "cosine",
+    )
+
+
 LOW, HIGH = "bfloat16", "float32"
+CODED = LOW, LOW, HIGH, "bool", HIGH
 CASES = [
     embedding("fixed"),
     embedding("finetune"),
@@ -173,7 +209,7 @@ CASES = [
         epsilon=1e-3,
     ),
     text(jaxemb.nn.Bert, 4 * (LOW,), epsilon=1e-3),
-    text(jaxemb.nn.TextClassifier, (HIGH,), 3, epsilon=1e-3),
+    text(jaxemb.nn.SequenceClassifier, (HIGH,), 3, epsilon=1e-3),
     text(jaxemb.nn.PieceClassifier, (HIGH,), 3, epsilon=1e-3),
     choices(),
     text(jaxemb.nn.MaskedLM, (HIGH,), epsilon=1e-3),
@@ -200,6 +236,42 @@ CASES = [
         (VECTORS, IDS % DIM, MASK),
         pad_tagged,
         (HIGH,),
+    ),
+    masked(jaxemb.nn.HighwayEncoder, (LOW,), features=3),
+    masked(jaxemb.nn.TextClassifier, (HIGH,), deterministic=True, classes=3, hidden=2),
+    meta(jaxemb.nn.AEME, CODED, hidden=(5, 3)),
+    meta(jaxemb.nn.DAEME, CODED, hidden=3),
+    meta(jaxemb.nn.CAEME, CODED, hidden=3),
+    meta(jaxemb.nn.AAEME, CODED, hidden=3),
+    meta(jaxemb.nn.TAE, CODED, target=1, hidden=3),
+    meta(jaxemb.nn.MTE, CODED, hidden=3, pooled=True),
+    meta(jaxemb.nn.DynamicMetaEmbedding, (LOW,), None, features=3),
+    Case(
+        jaxemb.nn.OneToN,
+        lambda dtype=jnp.float32: jaxemb.nn.OneToN(VOCAB, WIDTHS, 3, True, dtype),
+        (IDS, VECTORS, KNOWN),
+        lambda ids, *rest: (jnp.pad(ids, ((0, 0), (0, EXTRA))), *pad_sources(*rest)),
+        CODED,
+        ignores_padding=False,
+    ),
+    Case(
+        jaxemb.nn.SiameseHead,
+        lambda dtype=jnp.float32: jaxemb.nn.SiameseHead((4, 3), dtype=dtype),
+        (VECTORS, VECTORS[::-1]),
+        lambda a, b: (*pad_vectors(a), *pad_vectors(b)),
+        (HIGH, HIGH),
+        ignores_padding=False,
+    ),
+    Case(
+        jaxemb.nn.AuxReconstruction,
+        auxiliary,
+        (VECTORS, KNOWN, MASK),
+        lambda x, known, mask: (
+            *pad_sources(x, known),
+            jnp.pad(mask, ((0, 0), (0, EXTRA))),
+        ),
+        (HIGH, HIGH),
+        deterministic=True,
     ),
     masked(
         jaxemb.nn.LSTMClassifier,

@@ -237,7 +237,7 @@ def test_heads_are_those_of_transformers(kind, tmp_path):
         wanted = model(**dict(zip(names, tensors, strict=True))).logits.numpy()
     params = {"encoder": bert.params, "output": dense(model, "classifier")}
     module = {
-        "text": nn.TextClassifier(3, bert.config),
+        "text": nn.SequenceClassifier(3, bert.config),
         "pieces": nn.PieceClassifier(3, bert.config),
         "choices": nn.MultipleChoice(bert.config),
     }[kind]

@@ -1,0 +1,303 @@
+"""From cosines of pairs to rows, verdicts and figures."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from experiments.common.rows import summary_row
+from experiments.multitask_meta_embedding.config import (
+    PAPER_GAIN,
+    SIMILARITY,
+    TITLES,
+    Config,
+)
+from experiments.multitask_meta_embedding.model import CONCATENATED, DECOUPLED
+from experiments.multitask_meta_embedding.similarity import Measured
+from jaxemb.analysis import figures
+from jaxemb.analysis import meta as analysis
+from jaxemb.eval import intervals, pair_scores
+from jaxemb.eval.intervals import Interval
+from jaxemb.eval.pair_scores import PairScores
+from jaxemb.train import results
+
+MEAN = "mean of the lists, ρ × 100"
+_ANGULAR, _PLAIN = ("cosine", "kl"), ("l1", "l2")
+_KINDS = "OLS", "NLL", "Brier"
+
+
+class Outcome:
+    """Rows, claims and figures of the similarity lists."""
+
+    def __init__(self, config: Config, measured: Measured):
+        self._config, self._measured = config, measured
+        self._pool = measured.world.pool
+        self._people = self._pool.scores
+
+    def _own(self, number: int) -> np.ndarray:
+        return self._pool.of == number
+
+    def _scores(self, name: str, number: int) -> list[PairScores]:
+        """Of one list, one a seed."""
+        own = self._own(number)
+        human = self._people[own]
+        return [PairScores(c[own], human) for c in self._measured.cosines[name]]
+
+    def _has(self, *names: str) -> bool:
+        return all(name in self._measured.cosines for name in names)
+
+    def _title(self, number: int) -> str:
+        name = self._pool.names[number]
+        count = int(self._own(number).sum())
+        total = self._measured.world.totals[name]
+        return f"{SIMILARITY.get(name, name)}, ρ × 100 ({count} of {total} pairs)"
+
+    # Rows.
+
+    def rows(self) -> list[results.Row]:
+        """The mean over lists first, then every list, then who lacks which pairs."""
+        lists = range(len(self._pool.names))
+        values: dict[str, np.ndarray] = {}
+        for name in self._measured.cosines:
+            by_list = [
+                [
+                    100 * one.correlation(resamples=0).mean
+                    for one in self._scores(name, n)
+                ]
+                for n in lists
+            ]
+            values[name] = np.array(by_list)  # lists seeds
+        rows = [summary_row(n, MEAN, v.mean(axis=0)) for n, v in values.items()]
+        for number in lists:
+            title = self._title(number)
+            rows += [summary_row(n, title, v[number]) for n, v in values.items()]
+        for name, cosines in self._measured.cosines.items():
+            lacking = float(np.isnan(cosines[0]).sum())
+            if lacking:
+                rows.append(summary_row(name, "pairs with a missing word", [lacking]))
+        return rows
+
+    # Claims.
+
+    def _gap(
+        self,
+        better: Sequence[str],
+        worse: Sequence[str],
+        lists: Sequence[int] | None = None,
+    ) -> Interval:
+        """The mean of some systems less that of others, the mean over lists."""
+        lists = range(len(self._pool.names)) if lists is None else lists
+        gaps = []
+        for number in lists:
+            terms = []
+            for names, sign in ((better, 1.0), (worse, -1.0)):
+                scores = [one for n in names for one in self._scores(n, number)]
+                terms += [(100 * sign / len(scores), one) for one in scores]
+            found = pair_scores.contrast(terms, resamples=self._config.resamples)
+            gaps.append(found)
+        return intervals.mean_of(gaps)
+
+    def _claim(
+        self, text: str, gap: Interval, shift: float = 0.0, lists: int | None = None
+    ) -> results.Claim:
+        lists = len(self._pool.names) if lists is None else lists
+        over = f"mean over {lists} lists, " if lists > 1 else ""
+        return results.Claim(
+            claim=text,
+            verdict=intervals.verdict(gap.low - shift, gap.high - shift),
+            evidence=f"difference {gap.mean:+.2f} points [{gap.low:.2f}, "
+            f"{gap.high:.2f}], {over}bootstrap over pairs, the mean over seeds",
+        )
+
+    def claims(self) -> list[results.Claim]:
+        """The paper's, as far as there is anything to compare."""
+        return [
+            *self._angular_claims(),
+            *self._table1_claims(),
+            *self._supervision_claims(),
+            *self._control_claims(),
+            *self._ablation_claims(),
+        ]
+
+    def _angular_claims(self) -> list[results.Claim]:
+        claims = []
+        for system in (CONCATENATED, DECOUPLED):
+            for suffix in ("", ", N(0, 1)"):
+                sides = [
+                    [f"{TITLES[loss]} {system}{suffix}" for loss in group]
+                    for group in (_ANGULAR, _PLAIN)
+                ]
+                if self._has(*sides[0], *sides[1]):
+                    text = (
+                        f"angular losses (cosine, KL) beat L1 and L2: {system}{suffix}"
+                    )
+                    claims.append(self._claim(text, self._gap(*sides)))
+        return claims
+
+    def _table1_claims(self) -> list[results.Claim]:
+        claims = []
+        best = f"Cos {CONCATENATED}"
+        sources = self._measured.world.ensemble.names
+        for worse in ("CONC", "SVD", "AV", "Cos 1TON", "L2 1TON", *sources):
+            if self._has(best, worse):
+                text = f"{best} autoencoder beats {worse}"
+                claims.append(self._claim(text, self._gap([best], [worse])))
+        targets = [f"Cos TAE→{source}" for source in sources]
+        if self._has(best, *targets):
+            text = f"the standard autoencoder ({best}) beats target autoencoders"
+            claims.append(self._claim(text, self._gap([best], targets)))
+        dec = f"Cos {DECOUPLED}"
+        if self._has(best, dec):
+            gap = self._gap([best], [dec])
+            claims.append(self._claim("Cos: concatenated beats decoupled", gap))
+        return claims
+
+    def _supervision_claims(self) -> list[results.Claim]:
+        claims = []
+        best, plain = "Cos-Brier", f"Cos {CONCATENATED}"
+        if self._has(best, plain):
+            text = "supervision raises the mean of the lists: Cos-Brier over Cos"
+            claims.append(self._claim(text, self._gap([best], [plain])))
+            for number, name in enumerate(self._pool.names):
+                text = f"supervision raises {SIMILARITY.get(name, name)}: Cos-Brier"
+                gap = self._gap([best], [plain], [number])
+                claims.append(self._claim(text, gap, lists=1))
+        for suffix in ("", ", N(0, 1)"):
+            losses = self._config.losses
+            brier = [f"{TITLES[loss]}-Brier{suffix}" for loss in losses]
+            for kind in ("OLS", "NLL"):
+                other = [f"{TITLES[loss]}-{kind}{suffix}" for loss in losses]
+                if self._has(*brier, *other):
+                    text = f"Brier's score beats {kind}, over all losses{suffix}"
+                    claims.append(self._claim(text, self._gap(brier, other)))
+        return claims + self._printed_gain()
+
+    def _printed_gain(self) -> list[results.Claim]:
+        """The largest gain that the paper prints, without and with leakage."""
+        if "SIMLEX-999" not in self._pool.names:
+            return []
+        number = self._pool.names.index("SIMLEX-999")
+        claims = []
+        for suffix in ("", ", leaky"):
+            better, worse = f"L2-Brier{suffix}", f"L2 {CONCATENATED}"
+            if self._has(better, worse):
+                gap = self._gap([better], [worse], [number])
+                text = f"supervision raises SimLex by {PAPER_GAIN} points: {better}"
+                claims.append(self._claim(text, gap, PAPER_GAIN, lists=1))
+        return claims
+
+    def _control_claims(self) -> list[results.Claim]:
+        """Ours: what is left without leakage, and that shuffled labels give nothing."""
+        claims = []
+        losses = self._config.losses
+        plain = [f"{TITLES[loss]} {CONCATENATED}" for loss in losses]
+        default = [f"{TITLES[loss]}-Brier" for loss in losses]
+        texts = {
+            "words": "supervision helps where no word of the list was supervised by",
+            "shuffled": "shuffled labels raise the mean of the lists",
+            "leaky": "pairs of the list left in supervision raise it (leakage)",
+        }
+        for control, text in texts.items():
+            side = [f"{TITLES[loss]}-Brier, {control}" for loss in losses]
+            base = default if control == "leaky" else plain
+            if self._has(*side, *base):
+                text = f"control: {text}, Brier over all losses"
+                claims.append(self._claim(text, self._gap(side, base)))
+        paper = [f"{name}, N(0, 1)" for name in default]
+        if self._has(*default, *paper):
+            text = "control: Glorot's weights beat N(0, 1), Brier over all losses"
+            claims.append(self._claim(text, self._gap(default, paper)))
+        return claims
+
+    def _ablation_claims(self) -> list[results.Claim]:
+        claims = []
+        pairs = {
+            "asymmetric": ("cosine", "the asymmetric score beats the cosine"),
+            "manhattan": ("euclidean", "Manhattan's distance beats Euclid's"),
+            "2 hidden layers": (
+                "manhattan",
+                "two hidden layers beat one (said to be similar)",
+            ),
+            "SGD 0.05": ("manhattan", "control: plain gradient descent beats Adam"),
+        }
+        losses = self._config.losses
+        for better, (worse, text) in pairs.items():
+            sides = [
+                [f"{TITLES[loss]}-Brier, {one}" for loss in losses]
+                for one in (better, worse)
+            ]
+            if self._has(*sides[0], *sides[1]):
+                claims.append(self._claim(text, self._gap(*sides)))
+        return claims
+
+    # Figures.
+
+    def write_figures(self, folder: Path) -> None:
+        """Fig. 1, and the gain of supervision on each list under every control."""
+        lists = {
+            SIMILARITY.get(name, name): self._people[self._own(number)]
+            for number, name in enumerate(self._pool.names)
+        }
+        figures.save(
+            analysis.score_distributions(lists),
+            folder / "score-distributions.svg",
+            "What people said, each list from 0 to 1: quartiles, and whiskers to the "
+            "most extreme score within one and a half boxes.",
+        )
+        plain = f"Cos {CONCATENATED}"
+        controls = ("", ", leaky", ", words", ", shuffled")
+        for suffix in controls:
+            better = f"Cos-Brier{suffix}"
+            if not self._has(better, plain):
+                continue
+            rows = []
+            for number, name in enumerate(self._pool.names):
+                gap = self._gap([better], [plain], [number])
+                rows.append(
+                    {
+                        "name": SIMILARITY.get(name, name),
+                        "measured": gap.mean,
+                        "interval": gap.bounds(),
+                    }
+                )
+            title = f"{better} less the autoencoder, in points of ρ"
+            label = suffix.removeprefix(", ") or "default"
+            figures.save(
+                figures.intervals(rows, title),
+                folder / f"gain-{label}.svg",
+                f"{title}, with 95 % intervals over pairs; supervision: "
+                f"{_EXPLAINED[label]}.",
+            )
+
+
+_EXPLAINED = {
+    "default": "without the pairs of the list held out",
+    "leaky": "with its pairs, where other lists have them",
+    "words": "without any pair that has one of its words",
+    "shuffled": "by scores dealt anew within each list",
+}
+
+
+def told_of(measured: Measured) -> Mapping:
+    """What results say of the world."""
+    world = measured.world
+    return {
+        "vocabulary of the lists": world.vocabulary,
+        "words that a source knows": len(world.ensemble),
+        "words of each source": dict(
+            zip(
+                world.ensemble.names,
+                world.ensemble.known.sum(axis=0).tolist(),
+                strict=True,
+            )
+        ),
+        "widths": list(world.ensemble.widths),
+        **measured.told,
+    }
+
+
+def all_pairs(config: Config) -> list[str]:
+    """The names of the models of Table 2."""
+    pairs = itertools.product(config.losses, config.multitask.supervisions)
+    return [f"{TITLES[loss]}-{kind}" for loss, kind in pairs]

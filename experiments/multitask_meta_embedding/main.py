@@ -1,0 +1,112 @@
+"""Trains what a preset asks for, compares, draws."""
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+
+from etils import epath
+
+from experiments.common.rows import print_by_system, print_claims
+from experiments.common.tables import read_several
+from experiments.multitask_meta_embedding import (
+    analogies,
+    analyse,
+    data,
+    extrinsic,
+    similarity,
+)
+from experiments.multitask_meta_embedding.config import SLUG, Config
+from experiments.multitask_meta_embedding.outcome import Outcome
+from jaxemb import storage
+from jaxemb.errors import InputError
+from jaxemb.spaces import combine
+from jaxemb.spaces.ensemble import EmbeddingEnsemble
+from jaxemb.train import loop, results
+
+_COLUMNS = 4  # metrics that are printed
+_EXTRINSIC = "pos", "recipes", "imdb"
+_METHODS = (
+    "95 %: rows, Student's t over seeds; claims on similarity, bootstrap over pairs of "
+    "the mean over seeds, and of a mean over lists from theirs as of independent "
+    "figures; other claims, paired t over seeds or as their evidence says. Seeds share "
+    "the order of batches"
+)
+
+
+def run(config: Config) -> dict:
+    """Runs a preset and returns its results, as written to `results.json`."""
+    if not storage.is_local(config.workdir):
+        raise InputError(f"--workdir {config.workdir}: expected a local folder")
+    if not config.is_planted and len(config.sources) < 2:
+        raise InputError(
+            f"--sources: expected two tables or more, found {len(config.sources)}"
+        )
+    workdir = Path(config.workdir)
+    loop.claim(epath.Path(workdir), _deciding(config))
+    found = Outcome()
+    with results.recorded(workdir):
+        _on_similarity(config, workdir, found)
+        for task in _EXTRINSIC:
+            if task in config.tasks:
+                found.take(extrinsic.run(config, task, workdir))
+    plain = dataclasses.replace(config, run=type(config.run)(), trained=None)
+    written = results.write(
+        workdir,
+        slug=SLUG,
+        preset=config.preset,
+        config={**results.as_json(plain), **found.told, "interval": _METHODS},
+        # The pieces of other runs count with the time that they took there.
+        origins=[results.origin(workdir), *_elsewhere(found.origins)],
+        data=list({one.name: one for one in found.data}.values()),
+        rows=found.rows,
+        claims=found.claims,
+    )
+    metrics = list(dict.fromkeys(row.metric for row in found.rows))
+    print_by_system(found.rows, metrics[:_COLUMNS])
+    print_claims(found.claims)
+    return written
+
+
+def _on_similarity(config: Config, workdir: Path, found: Outcome) -> None:
+    wanted = {"unsupervised", "supervised", "ablations", "analogies"}
+    if not wanted & set(config.tasks):
+        return
+    world = data.load_world(config)
+    measurer = similarity.Measurer(config, world)
+    for task in ("unsupervised", "supervised", "ablations"):
+        if task in config.tasks:
+            getattr(measurer, task)()
+    measured = measurer.measured
+    if measured.cosines:
+        outcome = analyse.Outcome(config, measured)
+        found.rows += outcome.rows()
+        found.claims += outcome.claims()
+        outcome.write_figures(workdir / "figures")
+    if "analogies" in config.tasks:
+        found.take(analogies.run(config, measurer))
+    if config.export:
+        paths = measurer.export(workdir, _everything(config))
+        print(f"meta-embeddings: {', '.join(map(str, paths))}")
+    found.data += world.data
+    found.told |= analyse.told_of(measured)
+    found.origins += measured.origins
+
+
+def _everything(config: Config) -> EmbeddingEnsemble:
+    """The words of the tables in their order, as many as asked for."""
+    tables, _ = read_several(config.sources)
+    words = combine.all_words(list(tables.values()))[: config.words]
+    return EmbeddingEnsemble.of(tables, words)
+
+
+def _elsewhere(origins: Sequence) -> list[dict]:
+    """Commits of pieces; their time is the run's own where it trained them."""
+    return [{**origin, "seconds": 0.0} for origin in origins]
+
+
+def _deciding(config: Config) -> dict:
+    """The settings that decide what finished parts hold."""
+    settings = results.as_json(config)
+    for name in ("preset", "run", "resamples", "export", "words", "trained"):
+        del settings[name]
+    return settings

@@ -1,0 +1,318 @@
+"""Measures systems on the similarity lists: Tables 1 and 2, controls, ablations."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments.multitask_meta_embedding import data, model, training
+from experiments.multitask_meta_embedding.config import TITLES, Config, MultiTask
+from experiments.multitask_meta_embedding.training import Run
+from jaxemb import nn as jnn
+from jaxemb import terminal
+from jaxemb.data.vectors import write_word_vectors
+from jaxemb.eval import holdout
+from jaxemb.spaces.ensemble import EmbeddingEnsemble
+from jaxemb.train import results
+
+DEFAULT = "pairs"  # what is taken away from supervision unless a control says otherwise
+
+
+@dataclasses.dataclass
+class Measured:
+    """Cosines of all pairs, by system and seed, and what else is told of the run."""
+
+    world: data.World
+    cosines: dict[str, list[np.ndarray]] = dataclasses.field(default_factory=dict)
+    told: dict[str, Any] = dataclasses.field(default_factory=dict)
+    origins: list[Mapping] = dataclasses.field(default_factory=list)
+
+    def add(self, name: str, *cosines: np.ndarray) -> None:
+        """One array a seed."""
+        self.cosines[name] = [np.asarray(c, np.float64) for c in cosines]
+
+
+class Measurer:
+    """Trains what is not there yet, piece by piece, and keeps it."""
+
+    def __init__(self, config: Config, world: data.World):
+        self._config, self._world = config, world
+        self._folder = Path(config.trained_folder)
+        self.measured = Measured(world)
+        used = [(d.name, d.sha256, d.size) for d in world.data]
+        self._described = {
+            "data": used,
+            "words": len(world.ensemble),
+            "pairs": len(world.pool.pairs),
+        }
+
+    def _kept(self, described: Mapping, compute) -> dict[str, np.ndarray]:
+        whole = {**self._described, **described}
+        arrays, origin = training.kept(self._folder, whole, compute)
+        self.measured.origins.append(origin)
+        return arrays
+
+    # Table 1.
+
+    def unsupervised(self) -> None:
+        """Single sources, plain combinations, and what is trained to reconstruct."""
+        ensemble, found = self._world.ensemble, self.measured
+        for i, name in enumerate(ensemble.names):
+            matrix, known = ensemble.matrices[i], ensemble.known[:, i]
+            found.add(name, training.pair_cosines(self._world, matrix, known))
+        width = min(self._config.autoencoder.hidden, sum(ensemble.widths))
+        for name, matrix in (
+            ("CONC", ensemble.concatenate()),
+            ("AV", ensemble.average()),
+            ("SVD", ensemble.svd(width)),
+        ):
+            found.add(name, training.pair_cosines(self._world, matrix))
+        settings = self._config.autoencoder
+        for init, seeds in (
+            ("glorot", settings.seeds),
+            ("paper", settings.paper_seeds),
+        ):
+            for name in self._modules(init) if seeds else ():
+                if settings.systems and name not in settings.systems:
+                    continue
+                for loss in self._config.losses:
+                    self._autoencoder(name, loss, init, seeds)
+
+    def _modules(self, init: str) -> Mapping[str, Any]:
+        ensemble = self._world.ensemble
+        return model.self_supervised(self._config, ensemble.widths, len(ensemble), init)
+
+    def _autoencoder(self, name: str, loss: str, init: str, seeds: int) -> None:
+        settings = self._config.autoencoder
+        described = results.as_json(settings)
+        del described["paper_seeds"], described["systems"]
+        described |= {"system": name, "loss": loss, "init": init, "seeds": seeds}
+
+        def compute() -> dict[str, np.ndarray]:
+            module = self._modules(init)[name]
+            trained = training.self_supervised(
+                self._world.ensemble,
+                module,
+                loss,
+                seeds,
+                epochs=settings.epochs,
+                batch_size=settings.batch_size,
+                learning_rate=settings.free_learning_rate
+                if isinstance(module, jnn.OneToN)
+                else settings.learning_rate,
+            )
+            systems: dict[str, list[np.ndarray]] = {}
+            for params, code in trained:
+                for label, matrix in _systems(
+                    name, module, params, code, self._world.ensemble
+                ):
+                    one = training.pair_cosines(self._world, matrix)
+                    systems.setdefault(label, []).append(one)
+            terminal.say(f"{name}, {TITLES[loss]}, {init}: {seeds} seeds trained")
+            return {label: np.stack(rows) for label, rows in systems.items()}
+
+        suffix = "" if init == "glorot" else ", N(0, 1)"
+        for label, rows in self._kept(described, compute).items():
+            self.measured.add(f"{TITLES[loss]} {label}{suffix}", *rows)
+
+    def export(self, folder: Path, ensemble: EmbeddingEnsemble) -> list[Path]:
+        """Trains the concatenated autoencoder on any words, and writes its table."""
+        settings = self._config.autoencoder
+        widths = ensemble.widths
+        modules = model.self_supervised(self._config, widths, len(ensemble), "glorot")
+        paths = []
+        for loss in self._config.losses:
+            trained = training.self_supervised(
+                ensemble,
+                modules[model.CONCATENATED],
+                loss,
+                1,
+                epochs=settings.epochs,
+                batch_size=settings.batch_size,
+                learning_rate=settings.learning_rate,
+            )
+            path = folder / f"meta-{loss}.txt"
+            write_word_vectors(path, ensemble.table(trained[0][1]))
+            paths.append(path)
+        return paths
+
+    # Table 2.
+
+    def supervised(self) -> None:
+        """All pairs of losses, then the controls, with λ by pairs held out."""
+        settings = self._config.multitask
+        chosen = {loss: self.weight(loss) for loss in self._config.losses}
+        self.measured.told["λ"] = chosen
+        self.measured.told["pairs removed from supervision"] = {
+            control: {one.name: one.removed for one in self._holdouts(control)}
+            for control in ("pairs", "words")
+        }
+        for loss, weight in chosen.items():
+            self.pieces(loss, weight, settings)
+            if settings.paper_seeds:
+                self.pieces(
+                    *(loss, weight, settings, settings.paper_seeds),
+                    init="paper",
+                    suffix=", N(0, 1)",
+                )
+            for control in settings.controls:
+                self.pieces(
+                    *(loss, weight, settings, settings.control_seeds),
+                    supervisions=("Brier",),
+                    control=control,
+                    suffix=f", {control}",
+                )
+
+    def weight(self, loss: str) -> float:
+        """The λ with the highest correlation on pairs held out, over all lists."""
+        settings = self._config.multitask
+        if len(settings.weights) == 1:
+            return settings.weights[0]
+        lists = range(len(self._world.pool.names))
+        runs = [Run("Brier", h, 0, w) for w in settings.weights for h in lists]
+        arrays = self._trained(loss, settings, runs, name=f"λ of {TITLES[loss]}")
+        best = arrays["dev"].max(axis=1).reshape(len(settings.weights), -1)
+        return settings.weights[int(np.argmax(best.mean(axis=1)))]
+
+    def pieces(
+        self,
+        loss: str,
+        weight: float,
+        settings: MultiTask,
+        seeds: int | None = None,
+        *,
+        supervisions: Sequence[str] | None = None,
+        init: str = "glorot",
+        control: str = DEFAULT,
+        suffix: str = "",
+    ) -> None:
+        """Trains all supervisions × lists × seeds of one loss, and takes them in."""
+        seeds = settings.seeds if seeds is None else seeds
+        kinds = settings.supervisions if supervisions is None else supervisions
+        lists = range(len(self._world.pool.names))
+        runs = [
+            Run(k, h, s, weight) for k in kinds for s in range(seeds) for h in lists
+        ]
+        arrays = self._trained(
+            loss,
+            settings,
+            runs,
+            init=init,
+            control=control,
+            keep=init == "glorot" and control == DEFAULT and not suffix,
+            name=f"{TITLES[loss]}{suffix}",
+        )
+        of = self._world.pool.of
+        for kind in kinds:
+            rows = []
+            for seed in range(seeds):
+                whole = np.full(len(of), np.nan)
+                for number, run in enumerate(runs):
+                    if (run.supervision, run.seed) == (kind, seed):
+                        own = of == run.holdout
+                        whole[own] = arrays["cosines"][number, own]
+                rows.append(whole)
+            self.measured.add(f"{TITLES[loss]}-{kind}{suffix}", *rows)
+
+    def encoders(self, loss: str) -> tuple[list[Run], np.ndarray]:
+        """The models of Table 2, of which analogies are asked."""
+        settings = self._config.multitask
+        lists = range(len(self._world.pool.names))
+        runs = [
+            Run(kind, h, seed, self.weight(loss))
+            for kind in settings.supervisions
+            for seed in range(settings.seeds)
+            for h in lists
+        ]
+        arrays = self._trained(loss, settings, runs, keep=True, name=TITLES[loss])
+        return runs, arrays["encoders"]
+
+    def ablations(self) -> None:
+        """Distances of the head, a second hidden layer, plain gradient descent."""
+        base = self._config.multitask
+        variants = {
+            f", {distance}": dataclasses.replace(base, distance=distance)
+            for distance in ("manhattan", "euclidean", "cosine", "asymmetric")
+        }
+        variants[", 2 hidden layers"] = dataclasses.replace(
+            base, hidden=2 * base.hidden
+        )
+        variants[", SGD 0.05"] = dataclasses.replace(
+            base, optimizer="sgd", learning_rate=0.05
+        )
+        for loss in self._config.losses:
+            for suffix, settings in variants.items():
+                weight = settings.weights[0]
+                self.pieces(
+                    *(loss, weight, settings),
+                    supervisions=("Brier",),
+                    suffix=suffix,
+                )
+
+    def _holdouts(self, control: str) -> list[holdout.Holdout]:
+        how = DEFAULT if control == "shuffled" else control
+        share = self._config.multitask.validation
+        return holdout.leave_one_out(self._world.pool, how, validation=share)
+
+    def _trained(
+        self,
+        loss: str,
+        settings: MultiTask,
+        runs: Sequence[Run],
+        *,
+        init: str = "glorot",
+        control: str = DEFAULT,
+        keep: bool = False,
+        name: str,
+    ) -> dict[str, np.ndarray]:
+        described = results.as_json(settings)
+        for field in ("supervisions", "weights", "seeds", "paper_seeds"):
+            del described[field]
+        for field in ("controls", "control_seeds"):
+            del described[field]
+        described |= {
+            "loss": loss,
+            "init": init,
+            "control": control,
+            "runs": [list(run) for run in runs],
+            "encoders": keep,
+        }
+        holdouts = self._holdouts(control)
+
+        def compute() -> dict[str, np.ndarray]:
+            labels = [
+                training.labels_of(self._world, control == "shuffled", run.seed)
+                for run in runs
+            ]
+            return training.multitask(
+                self._world,
+                settings,
+                loss,
+                init,
+                runs,
+                np.stack([holdouts[run.holdout].train for run in runs]),
+                np.stack([holdouts[run.holdout].dev for run in runs]),
+                np.stack(labels),
+                keep_encoders=keep,
+                name=f"{name} ({init}, {control})",
+            )
+
+        return self._kept(described, compute)
+
+
+def _systems(name, module, params, code, ensemble):
+    """The meta-embeddings that one trained module gives."""
+    yield name, code
+    if name != "MTE":
+        return
+    for target, source in enumerate(ensemble.names):
+        one = jnn.TAE(module.widths, target, module.hidden)
+        found = one.apply(
+            {"params": params[f"target_{target}"]},
+            np.asarray(ensemble.concatenate(), np.float32),
+            ensemble.known,
+            deterministic=True,
+        )
+        yield f"TAE→{source}", np.asarray(found.code)

@@ -1,0 +1,376 @@
+"""Many small models at once: seeds, hold-outs and losses are one axis of the arrays."""
+
+import functools
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from scipy import stats
+
+from experiments.multitask_meta_embedding import data, model
+from experiments.multitask_meta_embedding.config import MultiTask
+from jaxemb import losses, terminal
+from jaxemb import nn as jnn
+from jaxemb.eval import pair_scores
+from jaxemb.nn import meta
+from jaxemb.spaces.ensemble import EmbeddingEnsemble
+from jaxemb.train import results
+
+_L2 = 1e-6  # of 1TON's vectors and projections
+
+
+class Run(NamedTuple):
+    """One model of many: what it is supervised by, how, and its seed."""
+
+    supervision: str
+    holdout: int
+    """Which list is held out."""
+    seed: int
+    weight: float
+    """λ."""
+
+
+class Trained(NamedTuple):
+    """What became of runs, each at its best epoch."""
+
+    runs: tuple[Run, ...]
+    cosines: np.ndarray
+    """(runs, pairs) of the shared layer."""
+    dev: np.ndarray
+    """(runs, epochs): Spearman's rho on pairs held out."""
+    encoders: np.ndarray | None
+    """(runs, numbers) of the encoder's parameters, float16; None if not kept."""
+
+
+class _Fixed(NamedTuple):
+    """What all models read."""
+
+    x: Any  # words dims
+    known: Any  # words source
+    pairs: Any  # pairs 2: rows of both words
+
+    def words(self, rows):
+        """Sources, and which of them are known."""
+        return self.x[rows], self.known[rows]
+
+
+def kept(folder: Path, described: Mapping[str, Any], compute: Callable[[], dict]):
+    """Arrays that `compute` gives, from the file they were written to if they were.
+
+    The file is named by what decides the numbers, so that runs share it.
+    """
+    text = json.dumps(described, sort_keys=True)
+    name = hashlib.sha256(text.encode()).hexdigest()[:16]
+    path = folder / f"{name}.npz"
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        part = folder / f"{name}"
+        with results.recorded(part):
+            arrays = compute()
+        part = part.with_suffix(".part")
+        with open(part, "wb") as stream:
+            np.savez(stream, **arrays)
+        part.rename(path)
+        path.with_suffix(".json").write_text(text + "\n")
+    origin = results.origin(folder / name)
+    with np.load(path) as found:
+        return dict(found), origin
+
+
+# ------------------------------------------------------------------------- supervision
+
+
+def labels_of(world: data.World, shuffled: bool, seed: int) -> np.ndarray:
+    """What people said, or the same dealt anew."""
+    return world.pool.shuffled(seed) if shuffled else world.pool.scores
+
+
+def multitask(
+    world: data.World,
+    settings: MultiTask,
+    loss: losses.Reconstruction,
+    init: str,
+    runs: Sequence[Run],
+    supervised: np.ndarray,
+    dev: np.ndarray,
+    labels: np.ndarray,
+    *,
+    keep_encoders: bool,
+    name: str,
+) -> dict[str, np.ndarray]:
+    """Trains runs side by side; all see the same pairs in the same order.
+
+    Every pair of every list is reconstructed, those held out too; a run is supervised
+    by its own pairs only.
+
+    Args:
+      world: words and pairs.
+      settings: of all runs.
+      loss: of reconstruction.
+      init: how weights begin.
+      runs: one a model.
+      supervised: (runs, pairs), by which pairs.
+      dev: (runs, pairs), which choose the epoch.
+      labels: (runs, pairs).
+      keep_encoders: whether to return them.
+      name: for progress.
+    """
+    ensemble = world.ensemble
+    module = model.SimilarityModel(ensemble.widths, settings, init)
+    # An argument of all programs: as a constant the compiler would work on it.
+    fixed = _Fixed(
+        jnp.asarray(ensemble.concatenate(), jnp.float32),
+        jnp.asarray(ensemble.known),
+        jnp.asarray(world.pool.rows(ensemble.words)),
+    )
+    tx = _optimizer(settings)
+    kinds = ("OLS", "NLL", "Brier")
+    choice = np.array([[run.supervision == kind for kind in kinds] for run in runs])
+    arrays = {
+        "choice": jnp.asarray(choice, jnp.float32),
+        "weight": jnp.asarray([run.weight for run in runs], jnp.float32),
+        "supervised": jnp.asarray(supervised),
+        "labels": jnp.asarray(labels, jnp.float32),
+    }
+    keys = jax.vmap(jax.random.key)(jnp.asarray([run.seed for run in runs]))
+
+    def start(key, fixed):
+        example = fixed.words(fixed.pairs[:2])
+        params = module.init(key, *example, deterministic=True)["params"]
+        return params, tx.init(params)
+
+    def loss_of(params, one, rows, key, fixed):
+        coded, compared = module.apply(
+            {"params": params},
+            *fixed.words(fixed.pairs[rows]),
+            deterministic=False,
+            rngs={"dropout": key},
+        )
+        each = meta.reconstruction_loss(coded, loss, (sum(ensemble.widths),))  # batch 2
+        auxiliary = one["weight"] / 2 * jnp.mean(jnp.sum(each, axis=1))
+        y, counts = one["labels"][rows], one["supervised"][rows]
+        predicted = losses.exp_neg_distance(compared.distance)
+        three = jnp.stack(
+            [
+                losses.brier(compared.cosine, y),
+                losses.bce_from_distance(compared.distance, y),
+                losses.brier(predicted, y),
+            ]
+        )
+        mean = jnp.sum(jnp.where(counts[None], three, 0), axis=1)
+        mean /= jnp.maximum(jnp.sum(counts), 1)
+        return auxiliary + jnp.sum(one["choice"] * mean)
+
+    def epoch(params, opt_state, one, key, batches, fixed):
+        def step(carry, numbered):
+            params, opt_state = carry
+            number, rows = numbered
+            here = jax.random.fold_in(key, number)
+            gradient = jax.grad(loss_of)(params, one, rows, here, fixed)
+            updates, opt_state = tx.update(gradient, opt_state, params)
+            return (optax.apply_updates(params, updates), opt_state), None
+
+        numbers = jnp.arange(len(batches))
+        return jax.lax.scan(step, (params, opt_state), (numbers, batches))[0]
+
+    encoder = model.encoder_of(settings, ensemble.widths)
+
+    @jax.jit
+    @functools.partial(jax.vmap, in_axes=(0, None))
+    def cosines_of(params, fixed):
+        coded = encoder.apply(
+            {"params": params["meta"]}, fixed.x, fixed.known, deterministic=True
+        )
+        first, second = (
+            meta.coded.unit(coded.code)[fixed.pairs[:, side]] for side in (0, 1)
+        )
+        return jnp.sum(first * second, axis=1)
+
+    several = jax.jit(
+        jax.vmap(epoch, in_axes=(0, 0, 0, 0, None, None)), donate_argnums=(0, 1)
+    )
+    params, opt_state = jax.jit(jax.vmap(start, in_axes=(0, None)))(keys, fixed)
+    fold = jax.jit(jax.vmap(jax.random.fold_in, in_axes=(0, None)))
+    best = np.full((len(runs), len(fixed.pairs)), np.nan, np.float32)
+    highest = np.full(len(runs), -np.inf)
+    history = np.zeros((len(runs), settings.epochs))
+    encoders = None
+    for number in range(settings.epochs):
+        batches = _epoch_rows(len(fixed.pairs), settings.batch_size, number)
+        params, opt_state = several(
+            params, opt_state, arrays, fold(keys, number + 1), batches, fixed
+        )
+        cosines = np.asarray(cosines_of(params, fixed))
+        scores = [
+            _rho(c[d], y[d]) for c, d, y in zip(cosines, dev, labels, strict=True)
+        ]
+        # Where nothing is held out, or nothing can be ranked, the last epoch counts.
+        scores = np.where(np.isnan(scores), number * 1e-6, scores)
+        history[:, number] = scores
+        better = scores > highest
+        highest = np.where(better, scores, highest)
+        best[better] = cosines[better]
+        if keep_encoders:
+            flat = _flat_encoders(params, settings)
+            encoders = flat if encoders is None else encoders
+            encoders[better] = flat[better]
+    terminal.say(f"{name}: {len(runs)} models, dev ρ {np.mean(highest):.3f}")
+    arrays = {"cosines": best, "dev": history}
+    return arrays | ({} if encoders is None else {"encoders": encoders})
+
+
+def _optimizer(settings: MultiTask) -> optax.GradientTransformation:
+    if settings.optimizer == "adam":
+        return optax.adam(settings.learning_rate)
+    return optax.sgd(settings.learning_rate)
+
+
+def _rho(a: np.ndarray, b: np.ndarray) -> float:
+    if len(a) < 3 or np.ptp(a) == 0 or np.ptp(b) == 0:
+        return np.nan
+    return float(stats.spearmanr(a, b).statistic)
+
+
+def _epoch_rows(examples: int, batch_size: int, epoch: int) -> np.ndarray:
+    """Rows of an epoch's batches, all full: the last is filled from the first."""
+    batch_size = min(batch_size, examples)
+    order = np.random.default_rng([0, epoch]).permutation(examples)
+    count = -(-examples // batch_size)
+    return np.resize(order, (count, batch_size))
+
+
+def _flat_encoders(params, settings: MultiTask) -> np.ndarray:
+    layers = [params["meta"][f"encode_{i}"] for i in range(len(settings.hidden))]
+    flat = [np.asarray(x, np.float16) for one in layers for x in jax.tree.leaves(one)]
+    return np.concatenate([x.reshape(len(x), -1) for x in flat], axis=1)
+
+
+def encode(
+    flat: np.ndarray, settings: MultiTask, ensemble: EmbeddingEnsemble
+) -> np.ndarray:
+    """The meta-embedding of words by encoders that `multitask` kept."""
+    module = model.encoder_of(settings, ensemble.widths)
+    return _encode(
+        module,
+        jnp.asarray(flat, jnp.float32),
+        jnp.asarray(ensemble.concatenate(), jnp.float32),
+        jnp.asarray(ensemble.known),
+    )
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _encode(module, flat, x, known):
+    shapes = jax.eval_shape(
+        lambda: module.init(jax.random.key(0), x, known, deterministic=True)
+    )["params"]
+    params = jax.tree.map(lambda s: jnp.zeros(s.shape), shapes)
+    used = 0
+    for i in range(len(module.hidden)):
+        leaves, tree = jax.tree.flatten(shapes[f"encode_{i}"])
+        filled = []
+        for leaf in leaves:
+            size = int(np.prod(leaf.shape))
+            filled.append(flat[used : used + size].reshape(leaf.shape))
+            used += size
+        params[f"encode_{i}"] = jax.tree.unflatten(tree, filled)
+    return module.apply({"params": params}, x, known, deterministic=True).code
+
+
+# --------------------------------------------------------------------- self-supervision
+
+
+def self_supervised(
+    ensemble: EmbeddingEnsemble,
+    module: Any,
+    loss: losses.Reconstruction,
+    seeds: int,
+    *,
+    epochs: int,
+    batch_size: int,
+    learning_rate: float,
+) -> list[tuple[dict, np.ndarray]]:
+    """Trains one module from several seeds side by side, on reconstruction alone.
+
+    Returns:
+      For each seed its parameters and the meta-embedding of every word.
+    """
+    fixed = _Fixed(
+        jnp.asarray(ensemble.concatenate(), jnp.float32),
+        jnp.asarray(ensemble.known),
+        None,
+    )
+    free = isinstance(module, jnn.OneToN)
+    tx = optax.adam(learning_rate)
+
+    def apply(params, rows, fixed, deterministic, key=None):
+        inputs = fixed.words(rows)
+        if free:
+            return module.apply({"params": params}, rows, *inputs)
+        rngs = {} if key is None else {"dropout": key}
+        how = {"deterministic": deterministic, "rngs": rngs}
+        return module.apply({"params": params}, *inputs, **how)
+
+    def start(key, fixed):
+        two = jnp.arange(2)
+        inputs = (two, *fixed.words(two)) if free else fixed.words(two)
+        how = {} if free else {"deterministic": True}
+        params = module.init(key, *inputs, **how)["params"]
+        return params, tx.init(params)
+
+    def loss_of(params, rows, key, fixed):
+        coded = apply(params, rows, fixed, False, key)
+        total = jnp.mean(meta.reconstruction_loss(coded, loss, module.parts))
+        if free:
+            total += _L2 * sum(jnp.sum(jnp.square(p)) for p in jax.tree.leaves(params))
+        return total
+
+    def epoch(params, opt_state, key, batches, fixed):
+        def step(carry, numbered):
+            params, opt_state = carry
+            number, rows = numbered
+            here = jax.random.fold_in(key, number)
+            gradient = jax.grad(loss_of)(params, rows, here, fixed)
+            updates, opt_state = tx.update(gradient, opt_state, params)
+            return (optax.apply_updates(params, updates), opt_state), None
+
+        numbers = jnp.arange(len(batches))
+        return jax.lax.scan(step, (params, opt_state), (numbers, batches))[0]
+
+    keys = jax.vmap(jax.random.key)(jnp.arange(seeds))
+    several = jax.jit(
+        jax.vmap(epoch, in_axes=(0, 0, 0, None, None)), donate_argnums=(0, 1)
+    )
+    fold = jax.jit(jax.vmap(jax.random.fold_in, in_axes=(0, None)))
+    params, opt_state = jax.jit(jax.vmap(start, in_axes=(0, None)))(keys, fixed)
+    for number in range(epochs):
+        batches = _epoch_rows(len(ensemble), batch_size, number)
+        params, opt_state = several(
+            params, opt_state, fold(keys, number + 1), batches, fixed
+        )
+
+    @jax.jit
+    @functools.partial(jax.vmap, in_axes=(0, None))
+    def code_of(params, fixed):
+        return apply(params, jnp.arange(len(ensemble)), fixed, True).code
+
+    codes = np.asarray(code_of(params, fixed))
+    params = jax.tree.map(np.asarray, params)
+    return [
+        (jax.tree.map(lambda x, s=seed: x[s], params), codes[seed])
+        for seed in range(seeds)
+    ]
+
+
+def pair_cosines(world: data.World, matrix: np.ndarray, known=None) -> np.ndarray:
+    """The cosine of every pair; nan where a word has no row."""
+    rows = world.pool.rows(world.ensemble.words)
+    found = pair_scores.cosines(matrix[rows[:, 0]], matrix[rows[:, 1]])
+    if known is not None:
+        found = np.where(known[rows].all(axis=1), found, np.nan)
+    return found

@@ -1,0 +1,77 @@
+"""What every meta-embedding gives: a code, its output, and what that should be."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Shaped
+
+from jaxemb import losses, numerics
+from jaxemb.errors import InputError
+
+
+class Coded(NamedTuple):
+    """Words as a meta-embedding sees them."""
+
+    code: Any  # *batch features: the meta-embedding
+    output: Any  # *batch dims: what is decoded from it
+    target: Any  # *batch dims: what should be
+    counted: Any  # *batch dims, bool: the coordinates that some source knows
+    agreement: Any  # *batch: how far the codes of sources lie apart, where that counts
+
+
+def coordinates(
+    known: Bool[Array, "*batch source"], widths: Sequence[int]
+) -> Bool[Array, "*batch dims"]:
+    """Whether the source that each coordinate belongs to has the word."""
+    return jnp.repeat(
+        known, np.asarray(widths), axis=-1, total_repeat_length=sum(widths)
+    )
+
+
+def split(
+    sources: Shaped[Array, "*batch dims"], widths: Sequence[int]
+) -> list[Shaped[Array, "*batch _"]]:
+    """The sources that stand side by side."""
+    if sources.shape[-1] != sum(widths):
+        raise InputError(
+            f"sources of widths {tuple(widths)} are {sum(widths)} wide side by side; "
+            f"found {sources.shape[-1]}"
+        )
+    return jnp.split(sources, np.cumsum(widths)[:-1].tolist(), axis=-1)
+
+
+def masked(
+    sources: Float[Array, "*batch dims"],
+    known: Bool[Array, "*batch source"],
+    widths: Sequence[int],
+) -> tuple[Float[Array, "*batch dims"], Bool[Array, "*batch dims"]]:
+    """The sources with 0 for what is missing, and which coordinates are known."""
+    counted = coordinates(known, widths)
+    return jnp.where(counted, sources, 0), counted
+
+
+def unit(x: Float[Array, "*batch dim"]) -> Float[Array, "*batch dim"]:
+    """Rows of length 1; 0, with gradient 0, at 0."""
+    norm = numerics.safe_norm(x, keepdims=True)
+    return (x / jnp.where(norm == 0, 1, norm)).astype(x.dtype)
+
+
+def reconstruction_loss(
+    coded: Coded, loss: losses.Reconstruction, parts: Sequence[int]
+) -> Float[Array, "*batch"]:
+    """The loss of each part of the output, summed, plus `agreement`; one value a word.
+
+    Args:
+      coded: what a meta-embedding gave.
+      loss: of a part.
+      parts: the module's property of that name: the widths of what angles or softmaxes
+        are taken over.
+    """
+    columns = (split(x, parts) for x in (coded.target, coded.output, coded.counted))
+    each = [
+        losses.reconstruction(target, output, loss, mask)
+        for target, output, mask in zip(*columns, strict=True)
+    ]
+    return jnp.sum(jnp.stack(each), axis=0) + coded.agreement

@@ -1,0 +1,217 @@
+"""The experiment on multi-task meta-embedding: what its card says cannot be faked."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from etils import epath
+from scipy import stats
+
+from experiments.common import cli
+from experiments.multitask_meta_embedding import analogies, data, extrinsic, training
+from experiments.multitask_meta_embedding.config import PRESETS, SMOKE, MultiTask
+from experiments.multitask_meta_embedding.similarity import Measurer
+from experiments.multitask_meta_embedding.training import Run
+from jaxemb.data import sources
+from jaxemb.data.analogies import Analogy
+from jaxemb.data.pairs import WordPair
+from jaxemb.data.vectors import WordVectors, read_word_vectors
+from jaxemb.errors import InputError
+from jaxemb.eval import holdout, kinds
+from jaxemb.spaces.ensemble import EmbeddingEnsemble
+
+SETTINGS = MultiTask(
+    hidden=(16,),
+    head=(12, 6),
+    weights=(0.1,),
+    epochs=12,
+    batch_size=32,
+    learning_rate=1e-2,
+    dropout=0.0,
+    controls=(),
+)
+
+
+@pytest.fixture(scope="module")
+def world():
+    """Sources that share meanings and, louder, what people do not care about."""
+    rng = np.random.default_rng(0)
+    words = tuple(f"w{i}" for i in range(150))
+    meanings = rng.normal(size=(150, 3))
+    latent = np.hstack([meanings, 1.5 * rng.normal(size=(150, 5))])
+    tables = {}
+    for name in ("one", "two", "three"):
+        rows = latent @ rng.normal(size=(8, 10)) + 0.3 * rng.normal(size=(150, 10))
+        tables[name] = WordVectors(words, rows.astype(np.float32))
+    unit = meanings / np.linalg.norm(meanings, axis=1, keepdims=True)
+    lists = {}
+    for name in "ABC":
+        chosen = rng.integers(0, 150, size=(800, 2))
+        lists[name] = [
+            WordPair(words[a], words[b], float(unit[a] @ unit[b])) for a, b in chosen
+        ]
+    ensemble = EmbeddingEnsemble.of(tables, words)
+    totals = {name: 800 for name in lists}
+    return data.World(ensemble, holdout.Pool.of_lists(lists), totals, 150, ())
+
+
+def trained(world, runs, labels, control="pairs"):
+    holdouts = holdout.leave_one_out(world.pool, control)
+    return training.multitask(
+        world,
+        SETTINGS,
+        "cosine",
+        "glorot",
+        runs,
+        np.stack([holdouts[run.holdout].train for run in runs]),
+        np.stack([holdouts[run.holdout].dev for run in runs]),
+        labels,
+        keep_encoders=True,
+        name="test",
+    )
+
+
+@pytest.fixture(scope="module")
+def found(world):
+    """Supervised, by shuffled labels, and by nothing: the plain autoencoder."""
+    runs = [Run("Brier", 0, seed, 0.1) for seed in (0, 1)] * 3
+    shuffled = [world.pool.shuffled(seed) for seed in (0, 1)]
+    labels = np.stack([world.pool.scores] * 2 + shuffled + [world.pool.scores] * 2)
+    runs[4:] = [run._replace(supervision="none") for run in runs[4:]]
+    return trained(world, runs, labels)
+
+
+def rho(world, cosines):
+    own = world.pool.of == 0
+    return [
+        stats.spearmanr(one[own], world.pool.scores[own]).statistic for one in cosines
+    ]
+
+
+def test_supervision_helps_on_a_list_held_out_and_shuffled_labels_do_not(world, found):
+    scores = rho(world, found["cosines"])
+    supervised, shuffled, plain = (np.mean(scores[i : i + 2]) for i in (0, 2, 4))
+    gain = supervised - plain
+    assert gain > 0.2
+    assert shuffled - plain < gain / 8  # its two seeds differ by 0.05
+
+
+def test_encoders_that_were_kept_give_the_same_cosines(world, found):
+    code = training.encode(found["encoders"][0], SETTINGS, world.ensemble)
+    cosines = training.pair_cosines(world, np.asarray(code))
+    np.testing.assert_allclose(cosines, found["cosines"][0], atol=5e-3)  # float16
+
+
+def test_pieces_are_computed_once(tmp_path):
+    calls = []
+
+    def compute():
+        calls.append(1)
+        return {"x": np.arange(3)}
+
+    for _ in range(2):
+        arrays, origin = training.kept(tmp_path, {"a": 1}, compute)
+        np.testing.assert_array_equal(arrays["x"], np.arange(3))
+        assert origin["commits"]
+    training.kept(tmp_path, {"a": 2}, compute)
+    assert len(calls) == 2
+
+
+def test_batches_show_every_pair_and_are_full():
+    rows = training._epoch_rows(10, 4, 0)
+    assert rows.shape == (3, 4)
+    assert set(rows.ravel()) == set(range(10))
+    assert not np.array_equal(rows, training._epoch_rows(10, 4, 1))
+
+
+def test_the_rows_of_a_batch_are_the_vectors_of_its_words():
+    texts = data.load_texts(SMOKE, "pos")
+    batches = extrinsic.Batches(texts, SMOKE)
+    table = texts.ensemble.concatenate().astype(np.float32)
+    plan = batches.train(table, texts.ensemble.known)
+    for step in (0, 1):
+        batch, plain = plan(step), batches.plan(step)
+        np.testing.assert_array_equal(
+            batch["sources"][batch["ids"]], table[plain["tokens"]]
+        )
+        np.testing.assert_array_equal(batch["mask"], plain["tokens"] > 0)
+        np.testing.assert_array_equal(batch["labels"], plain["labels"])
+    seen = sum(
+        int(b["weight"].sum()) for b in batches.held_out("dev", table, table > 0)
+    )
+    assert seen == len(texts.parts["dev"]["tokens"])
+
+
+def test_reviews_are_classified_with_their_mean_reconstructed(tmp_path):
+    settings = dataclasses.replace(
+        SMOKE.extrinsic, encoders=("gru",), meta=(8, 6), level="text", epochs=1
+    )
+    config = dataclasses.replace(
+        SMOKE, extrinsic=settings, run=cli.Run(workdir=str(tmp_path), progress=False)
+    )
+    texts = data.load_texts(config, "imdb")
+    batches = extrinsic.Batches(texts, config)
+    trainer = extrinsic.Trainer(config, texts, batches, "gru", extrinsic.META)
+    trainer.fit(epath.Path(tmp_path / "run"))
+    found = extrinsic._read(epath.Path(tmp_path / "run"), settings.seeds)
+    assert found["dev"].shape == found["test"].shape == (2, 1)
+    # Shares of 30 examples, those that only fill a batch up not among them.
+    np.testing.assert_allclose(found["test"] * 0.3, np.round(found["test"] * 0.3))
+
+
+def test_models_of_similarity_are_asked_analogies(world, found, tmp_path, monkeypatch):
+    config = dataclasses.replace(
+        SMOKE,
+        tasks=("analogies",),
+        multitask=dataclasses.replace(SETTINGS, supervisions=("Brier",), seeds=2),
+        run=cli.Run(workdir=str(tmp_path), progress=False),
+        analogy_seeds=2,
+    )
+    words = world.ensemble.words
+    questions = [Analogy(*words[i : i + 4]) for i in range(0, 40, 4)]
+    test = kinds.AnalogyTest("planted", {"all": questions})
+    monkeypatch.setattr(
+        data, "load_analogies", lambda _: ({"planted": (test, world.ensemble)}, ())
+    )
+    runs = [Run("Brier", 0, seed, 0.1) for seed in (0, 1)]
+    monkeypatch.setattr(Measurer, "encoders", lambda *_: (runs, found["encoders"][:2]))
+    outcome = analogies.run(config, Measurer(config, world))
+    values = {row.name: row.values for row in outcome.rows}
+    assert set(values) == {*world.ensemble.names, "CONC", "AV", "SVD", "Cos-Brier"}
+    assert len(values["Cos-Brier"]) == 2
+    assert any("Cos-Brier beats CONC" in claim.claim for claim in outcome.claims)
+
+
+def test_meta_embeddings_are_written_as_tables(world, tmp_path):
+    measurer = Measurer(SMOKE, world)
+    paths = measurer.export(tmp_path, world.ensemble)
+    table = read_word_vectors(paths[0])
+    assert (len(table), table.dim) == (len(world.ensemble), SMOKE.autoencoder.hidden)
+
+
+def test_mistakes_are_named(tmp_path):
+    from experiments.multitask_meta_embedding import main
+
+    arguments = ["custom", "--sources", "a.vec", "--workdir", str(tmp_path)]
+    config = cli.parse("multitask_meta_embedding", PRESETS, arguments)
+    with pytest.raises(InputError, match="expected two tables or more, found 1"):
+        main.run(config)
+    with pytest.raises(InputError, match="--losses: expected one or more"):
+        dataclasses.replace(SMOKE, losses=())
+
+
+@pytest.mark.data
+def test_the_words_of_the_six_lists():
+    if not (sources.locate("wordsim") and sources.locate("glove-100d-subset")):
+        pytest.skip("needs wordsim and glove-100d-subset")
+    config = dataclasses.replace(
+        PRESETS["similarity"][1], sources=("glove-100d", "glove-100d")
+    )
+    with pytest.raises(InputError, match="named twice"):
+        data.load_world(config)
+    config = dataclasses.replace(config, sources=("glove-100d",))
+    found = data.load_world(config)
+    # The paper counts 4,819, those that its sources know, perhaps.
+    assert found.vocabulary == 4986
+    assert sum(found.totals.values()) == 7222
+    assert set(found.pool.names) == set(found.totals)
