@@ -86,7 +86,7 @@ _OWED = {
     # These wait for data that is not here.
     *(("delta_embedding", name) for name in ("bidaf-squad", "esim-multinli")),
     ("geometric_meta_embeddings", "trained"),
-    *(("bli_postprocessing", f"{pair}-tuned") for pair in ("en-ru", "ru-fr")),
+    ("bli_postprocessing", "ru-fr-tuned"),
     *(
         ("subword_reconstruction", name)
         for name in ("similarity", "analogies", "narrow", "tagging", "linear")

@@ -108,7 +108,7 @@ PRESETS = {
     "ru-fr": ("Russian to French; over an hour on one core", _xling("ru-fr")),
     **{
         f"{pair}-tuned": (
-            "VecMap with orders chosen on the seed dictionary; a quarter of an hour",
+            "VecMap with orders chosen on the seed dictionary; up to half an hour",
             _tuned(pair),
         )
         for pair in ("en-fr", "en-ru", "ru-fr")

@@ -196,6 +196,6 @@ def _one_by_one(
         place = next((p for p in later if _same(items[p], word)), None)
         if place is not None:
             places.append(place)
-        elif isinstance(word.key, float) or any(c.isalnum() for c in word.key):
+        elif not isinstance(word.key, str) or any(map(str.isalnum, word.key)):
             return None
     return places

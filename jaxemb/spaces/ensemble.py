@@ -66,7 +66,7 @@ class EmbeddingEnsemble:
     @property
     def anywhere(self) -> Bool[np.ndarray, " words"]:
         """Whether any source has the word."""
-        return self.known.any(axis=1)
+        return np.asarray(self.known.any(axis=1))
 
     def take(self, rows: np.ndarray) -> "EmbeddingEnsemble":
         """The words of some rows, or of a mask of rows."""

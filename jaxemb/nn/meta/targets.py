@@ -116,12 +116,12 @@ class MTE(nn.Module):
             )
             found.append(module(sources, known, deterministic=deterministic))
         hidden = [one.code[..., : self.hidden] for one in found]
-        columns = (
+        output, target, counted = (
             jnp.concatenate([getattr(one, name) for one in found], axis=-1)
             for name in ("output", "target", "counted")
         )
         code = jnp.mean(jnp.stack(hidden), axis=0)
-        return Coded(code, *columns, found[0].agreement)
+        return Coded(code, output, target, counted, found[0].agreement)
 
 
 def _mean(arrays: Sequence[Array], has: Sequence[Array]) -> Array:
