@@ -109,7 +109,7 @@ PRESETS = {
         _preset("code-inputs", "glove-100d", "googlenews-subset", inputs="code"),
     ),
     "trained": (
-        "GloVe and skip-gram trained here on one text, five seeds; 40 minutes",
+        "GloVe and skip-gram trained here on one text, five seeds; 20 minutes",
         _preset("trained", training=Training(seeds=5)),
     ),
     "custom": ("your own tables: --sources a.vec b.bin", Config()),
