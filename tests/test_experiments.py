@@ -85,7 +85,6 @@ _OWED = {
     *(("delta_embedding", name) for name in ("bidaf", "esim", "esim-sick")),
     # These wait for data that is not here.
     *(("delta_embedding", name) for name in ("bidaf-squad", "esim-multinli")),
-    ("bli_postprocessing", "ru-fr-tuned"),
     *(
         ("subword_reconstruction", name)
         for name in ("similarity", "analogies", "narrow", "tagging", "linear")
