@@ -5,6 +5,7 @@ from the right, `space @ map`, in float64.
 """
 
 import dataclasses
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -115,14 +116,21 @@ def _map_batch(
     mean: Float[Array, " dim"],
     matrix: Float[Array, "dim shared"],
 ) -> Float[Array, "batch shared"]:
-    normalised = _unit(_unit(rows) - mean[jnp.newaxis])
-    precision = jax.lax.Precision.HIGHEST  # an accelerator must not round to bfloat16
-    return _unit(jnp.dot(normalised, matrix, precision=precision))
+    # unit(unit(unit(x) - m) W) = unit(x W / |x| - m W): the product comes first, and
+    # what is normalised is read once.
+    dot = functools.partial(jnp.dot, precision=jax.lax.Precision.HIGHEST)  # no bfloat16
+    mapped = dot(rows, matrix) * _shares(rows)
+    return _unit(mapped - dot(mean, matrix)[jnp.newaxis])
 
 
 def _unit(rows: Float[Array, "batch dim"]) -> Float[Array, "batch dim"]:
+    return rows * _shares(rows)
+
+
+def _shares(rows: Float[Array, "batch dim"]) -> Float[Array, "batch 1"]:
+    """One over the length of each row; 0 of a row of zeros."""
     squares = jnp.sum(jnp.square(rows), axis=1, keepdims=True)
-    return rows * jnp.where(squares > 0, jax.lax.rsqrt(squares), 0)
+    return jnp.where(squares > 0, jax.lax.rsqrt(squares), 0)
 
 
 def _check(source: Pairs, target: Pairs) -> None:
