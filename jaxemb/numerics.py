@@ -27,6 +27,13 @@ def safe_norm(
     return norm if keepdims else jnp.squeeze(norm, axis)
 
 
+def safe_unit(x: Float[Array, "*batch dim"]) -> Float[Array, "*batch dim"]:
+    """Vectors of length 1, `x / |x|`; 0, with gradient 0, at 0. In float32 at least."""
+    norm = safe_norm(x, keepdims=True)
+    zero = norm == 0
+    return jnp.where(zero, 0, x.astype(norm.dtype) / jnp.where(zero, 1, norm))
+
+
 def masked_mean(
     x: Float[Array, "..."], mask: Bool[Array, "..."], axis: int | None = None
 ) -> Float[Array, "..."]:

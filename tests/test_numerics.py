@@ -140,3 +140,15 @@ def test_the_gradient_of_masked_max_survives_compilation():
         eager = jax.grad(total)(kernels)
     for one, other in zip(compiled, eager, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_safe_unit_is_a_direction_and_flat_at_zero():
+    x = jnp.array([[3.0, 4.0], [0.0, 0.0], [1e-30, 0.0]])
+    np.testing.assert_allclose(
+        numerics.safe_unit(x), [[0.6, 0.8], [0, 0], [1, 0]], rtol=1e-6
+    )
+    slope = jax.jacobian(numerics.safe_unit)(x[:2])
+    np.testing.assert_array_equal(slope[1], np.zeros((2, 2, 2)))
+    # The projection that takes the direction itself away, over the length.
+    wanted = (np.eye(2) - np.outer([0.6, 0.8], [0.6, 0.8])) / 5
+    np.testing.assert_allclose(slope[0, :, 0], wanted, rtol=1e-5)

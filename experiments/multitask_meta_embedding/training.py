@@ -15,7 +15,7 @@ from scipy import stats
 
 from experiments.multitask_meta_embedding import data, model
 from experiments.multitask_meta_embedding.config import MultiTask
-from jaxemb import losses, terminal
+from jaxemb import losses, numerics, terminal
 from jaxemb import nn as jnn
 from jaxemb.eval import pair_scores
 from jaxemb.nn import meta
@@ -188,7 +188,7 @@ def multitask(
             {"params": params["meta"]}, fixed.x, fixed.known, deterministic=True
         )
         first, second = (
-            meta.coded.unit(coded.code)[fixed.pairs[:, side]] for side in (0, 1)
+            numerics.safe_unit(coded.code)[fixed.pairs[:, side]] for side in (0, 1)
         )
         return jnp.sum(first * second, axis=1)
 

@@ -42,7 +42,7 @@ def d_inf(u: Vectors, v: Vectors) -> Float[Array, "*batch"]:
 
 def d_cos(u: Vectors, v: Vectors) -> Float[Array, "*batch"]:
     """`-u.v / (|u| |v|)`: 0, with gradient 0, where a vector is 0."""
-    return -jnp.sum(_direction(u) * _direction(v), axis=-1)
+    return -jnp.sum(numerics.safe_unit(u) * numerics.safe_unit(v), axis=-1)
 
 
 def squared_cosine(u: Vectors, v: Vectors) -> Float[Array, "*batch"]:
@@ -126,10 +126,3 @@ def _difference(u: Array, v: Array) -> Array:
 def _size(x: Array) -> Array:
     """The absolute value; the derivative of `jnp.abs` at 0 is 1, here it is 0."""
     return x * jax.lax.stop_gradient(jnp.sign(x))
-
-
-def _direction(x: Array) -> Array:
-    """The vector of length 1; 0, with gradient 0, at 0."""
-    norm = numerics.safe_norm(x, axis=-1, keepdims=True)
-    zero = norm == 0
-    return jnp.where(zero, 0, _float32(x) / jnp.where(zero, 1, norm))

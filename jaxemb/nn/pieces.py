@@ -52,6 +52,4 @@ def mean_pooled(
 
     `mean / |mean|`: sentence encoders as MiniLM are trained for it. 0 without pieces.
     """
-    mean = numerics.masked_mean(states, mask[..., None], axis=1)
-    norm = numerics.safe_norm(mean, keepdims=True)
-    return mean / jnp.where(norm == 0, 1, norm)
+    return numerics.safe_unit(numerics.masked_mean(states, mask[..., None], axis=1))

@@ -134,42 +134,77 @@ def _activation(name: Any) -> Any:
     return _ACTIVATIONS[name]
 
 
+# Our fields as each family's `config.json` names them; what a file may leave out has
+# the default of `TextConfig`, or of the family.
+_BERT = {
+    "vocab": "vocab_size",
+    "dim": "hidden_size",
+    "layers": "num_hidden_layers",
+    "heads": "num_attention_heads",
+    "inner": "intermediate_size",
+    "positions": "max_position_embeddings",
+    "segments": "type_vocab_size",
+    "activation": "hidden_act",
+    "dropout_rate": "hidden_dropout_prob",
+    "attention_dropout_rate": "attention_probs_dropout_prob",
+    "epsilon": "layer_norm_eps",
+    "initializer_range": "initializer_range",
+}
+_DISTILBERT = {
+    "vocab": "vocab_size",
+    "dim": "dim",
+    "layers": "n_layers",
+    "heads": "n_heads",
+    "inner": "hidden_dim",
+    "positions": "max_position_embeddings",
+    "activation": "activation",
+    "dropout_rate": "dropout",
+    "attention_dropout_rate": "attention_dropout",
+    "initializer_range": "initializer_range",
+}
+_GPT2 = {
+    "vocab": "vocab_size",
+    "dim": "n_embd",
+    "layers": "n_layer",
+    "heads": "n_head",
+    "inner": "n_inner",
+    "positions": "n_positions",
+    "activation": "activation_function",
+    "dropout_rate": "resid_pdrop",
+    "attention_dropout_rate": "attn_pdrop",
+    "epsilon": "layer_norm_epsilon",
+    "initializer_range": "initializer_range",
+}
+_OPTIONAL = "dropout_rate", "attention_dropout_rate", "epsilon", "initializer_range"
+
+
+def _read(
+    config: Mapping[str, Any], names: Mapping[str, str], **fixed: Any
+) -> TextConfig:
+    """The fields that a file names, with `fixed` for what its family always has."""
+    found = {
+        ours: config[theirs]
+        for ours, theirs in names.items()
+        if theirs in config or ours not in (*_OPTIONAL, *fixed)
+    }
+    found["activation"] = _activation(found["activation"])
+    return TextConfig(**{**fixed, **found})
+
+
+def _write(config: TextConfig, names: Mapping[str, str]) -> dict[str, Any]:
+    fields = {theirs: getattr(config, ours) for ours, theirs in names.items()}
+    return {**fields, names["activation"]: _TO_HF[config.activation]}
+
+
 def _read_bert(config: Mapping[str, Any]) -> TextConfig:
     kind = config.get("position_embedding_type", "absolute")
     if kind != "absolute":
         raise InputError(f"config.json: positions {kind!r}; expected 'absolute'")
-    return TextConfig(
-        vocab=config["vocab_size"],
-        dim=config["hidden_size"],
-        layers=config["num_hidden_layers"],
-        heads=config["num_attention_heads"],
-        inner=config["intermediate_size"],
-        positions=config["max_position_embeddings"],
-        segments=config["type_vocab_size"],
-        activation=_activation(config["hidden_act"]),
-        dropout_rate=config.get("hidden_dropout_prob", 0.1),
-        attention_dropout_rate=config.get("attention_probs_dropout_prob", 0.1),
-        epsilon=config.get("layer_norm_eps", 1e-12),
-        initializer_range=config.get("initializer_range", 0.02),
-    )
+    return _read(config, _BERT)
 
 
 def _write_bert(config: TextConfig) -> dict[str, Any]:
-    return {
-        "vocab_size": config.vocab,
-        "hidden_size": config.dim,
-        "num_hidden_layers": config.layers,
-        "num_attention_heads": config.heads,
-        "intermediate_size": config.inner,
-        "max_position_embeddings": config.positions,
-        "type_vocab_size": config.segments,
-        "hidden_act": _TO_HF[config.activation],
-        "hidden_dropout_prob": config.dropout_rate,
-        "attention_probs_dropout_prob": config.attention_dropout_rate,
-        "layer_norm_eps": config.epsilon,
-        "initializer_range": config.initializer_range,
-        "pad_token_id": 0,
-    }
+    return {**_write(config, _BERT), "pad_token_id": 0}
 
 
 def _read_roberta(config: Mapping[str, Any]) -> TextConfig:
@@ -178,41 +213,16 @@ def _read_roberta(config: Mapping[str, Any]) -> TextConfig:
 
 
 def _write_roberta(config: TextConfig) -> dict[str, Any]:
-    return {**_write_bert(config), "pad_token_id": config.first_position - 1}
+    return {**_write(config, _BERT), "pad_token_id": config.first_position - 1}
 
 
 def _read_distilbert(config: Mapping[str, Any]) -> TextConfig:
-    return TextConfig(
-        vocab=config["vocab_size"],
-        dim=config["dim"],
-        layers=config["n_layers"],
-        heads=config["n_heads"],
-        inner=config["hidden_dim"],
-        positions=config["max_position_embeddings"],
-        segments=0,
-        activation=_activation(config["activation"]),
-        pooler=False,
-        dropout_rate=config.get("dropout", 0.1),
-        attention_dropout_rate=config.get("attention_dropout", 0.1),
-        initializer_range=config.get("initializer_range", 0.02),
-    )
+    return _read(config, _DISTILBERT, segments=0, pooler=False)
 
 
 def _write_distilbert(config: TextConfig) -> dict[str, Any]:
-    return {
-        "vocab_size": config.vocab,
-        "dim": config.dim,
-        "n_layers": config.layers,
-        "n_heads": config.heads,
-        "hidden_dim": config.inner,
-        "max_position_embeddings": config.positions,
-        "activation": _TO_HF[config.activation],
-        "dropout": config.dropout_rate,
-        "attention_dropout": config.attention_dropout_rate,
-        "initializer_range": config.initializer_range,
-        "sinusoidal_pos_embds": False,
-        "pad_token_id": 0,
-    }
+    fixed = {"sinusoidal_pos_embds": False, "pad_token_id": 0}
+    return {**_write(config, _DISTILBERT), **fixed}
 
 
 def _read_gpt2(config: Mapping[str, Any]) -> TextConfig:
@@ -221,42 +231,21 @@ def _read_gpt2(config: Mapping[str, Any]) -> TextConfig:
             raise InputError(f"config.json: {field} is not known here; expected false")
     if not config.get("scale_attn_weights", True):
         raise InputError("config.json: scale_attn_weights is false; expected true")
-    dim = config["n_embd"]
-    return TextConfig(
-        vocab=config["vocab_size"],
-        dim=dim,
-        layers=config["n_layer"],
-        heads=config["n_head"],
-        inner=config.get("n_inner") or 4 * dim,
-        positions=config["n_positions"],
+    told = {name: value for name, value in config.items() if value is not None}
+    return _read(
+        {"n_inner": 4 * told["n_embd"], "activation_function": "gelu_new", **told},
+        _GPT2,
         segments=0,
-        activation=_activation(config.get("activation_function", "gelu_new")),
         embedding_norm=False,
         pre_norm=True,
         causal=True,
         pooler=False,
-        dropout_rate=config.get("resid_pdrop", 0.1),
-        attention_dropout_rate=config.get("attn_pdrop", 0.1),
-        epsilon=config.get("layer_norm_epsilon", 1e-5),
-        initializer_range=config.get("initializer_range", 0.02),
+        epsilon=1e-5,
     )
 
 
 def _write_gpt2(config: TextConfig) -> dict[str, Any]:
-    return {
-        "vocab_size": config.vocab,
-        "n_embd": config.dim,
-        "n_layer": config.layers,
-        "n_head": config.heads,
-        "n_inner": config.inner,
-        "n_positions": config.positions,
-        "activation_function": _TO_HF[config.activation],
-        "resid_pdrop": config.dropout_rate,
-        "embd_pdrop": config.dropout_rate,
-        "attn_pdrop": config.attention_dropout_rate,
-        "layer_norm_epsilon": config.epsilon,
-        "initializer_range": config.initializer_range,
-    }
+    return {**_write(config, _GPT2), "embd_pdrop": config.dropout_rate}
 
 
 def _masked_lm(transform: str, norm: str, bias: str) -> tuple[Slot, ...]:

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from jaxemb import numerics
 from jaxemb.nn.dropout import Dropout
 from jaxemb.nn.meta import coded
 from jaxemb.nn.meta.coded import Coded
@@ -48,23 +49,18 @@ class AEME(nn.Module):
         target, counted = coded.masked(sources, known, self.widths)
         states = target.astype(self.dtype)
         for i, width in enumerate(self.hidden):
-            states = self._activated(self._dense(width, f"encode_{i}")(states))
+            states = self._activated(coded.dense(self, width, f"encode_{i}")(states))
         states = Dropout(self.dropout_rate, name="dropout")(
             states, deterministic=deterministic
         )
         code = states
         for i, width in enumerate(reversed(self.hidden[:-1])):
-            states = self._activated(self._dense(width, f"inner_{i}")(states))
-        output = self._dense(sum(self.widths), "decode")(states)
-        return Coded(code, output, target, counted, _none(known))
+            states = self._activated(coded.dense(self, width, f"inner_{i}")(states))
+        output = coded.dense(self, sum(self.widths), "decode")(states)
+        return Coded(code, output, target, counted, coded.no_agreement(known))
 
     def _activated(self, x: Array) -> Array:
         return x if self.linear else nn.tanh(x)
-
-    def _dense(self, width: int, name: str) -> nn.Dense:
-        return nn.Dense(
-            width, kernel_init=self.kernel_init, dtype=self.dtype, name=name
-        )
 
 
 class _PerSource(nn.Module):
@@ -85,7 +81,7 @@ class _PerSource(nn.Module):
         """`E_i(x_i) = tanh(W_i x_i + b_i)`, 0 where source i lacks the word."""
         codes = []
         for i, x in enumerate(coded.split(target.astype(self.dtype), self.widths)):
-            code = nn.tanh(self._dense(self.hidden, f"encode_{i}")(x))
+            code = nn.tanh(coded.dense(self, self.hidden, f"encode_{i}")(x))
             codes.append(jnp.where(known[..., i, None], code, 0))
         return codes
 
@@ -95,13 +91,8 @@ class _PerSource(nn.Module):
         for i, (width, code) in enumerate(zip(self.widths, codes, strict=True)):
             dropout = Dropout(self.dropout_rate, name=f"dropout_{i}")
             code = dropout(code, deterministic=deterministic)
-            outputs.append(self._dense(width, f"decode_{i}")(code))
+            outputs.append(coded.dense(self, width, f"decode_{i}")(code))
         return jnp.concatenate(outputs, axis=-1)
-
-    def _dense(self, width: int, name: str) -> nn.Dense:
-        return nn.Dense(
-            width, kernel_init=self.kernel_init, dtype=self.dtype, name=name
-        )
 
 
 class DAEME(_PerSource):
@@ -125,7 +116,7 @@ class DAEME(_PerSource):
         target, counted = coded.masked(sources, known, self.widths)
         codes = self._encoded(target, known)
         output = self._decoded(codes, deterministic)
-        agreement = _none(known)
+        agreement = coded.no_agreement(known)
         for i, one in enumerate(codes):
             for j, other in enumerate(codes[:i]):
                 gap = jnp.square((one - other).astype(jnp.float32)).sum(axis=-1)
@@ -150,9 +141,10 @@ class CAEME(_PerSource):
     ) -> Coded:
         """Encodes and decodes every word."""
         target, counted = coded.masked(sources, known, self.widths)
-        code = coded.unit(jnp.concatenate(self._encoded(target, known), axis=-1))
+        codes = self._encoded(target, known)
+        code = numerics.safe_unit(jnp.concatenate(codes, axis=-1)).astype(self.dtype)
         output = self._decoded([code] * len(self.widths), deterministic)
-        return Coded(code, output, target, counted, _none(known))
+        return Coded(code, output, target, counted, coded.no_agreement(known))
 
 
 class AAEME(_PerSource):
@@ -168,10 +160,7 @@ class AAEME(_PerSource):
     ) -> Coded:
         """Encodes and decodes every word."""
         target, counted = coded.masked(sources, known, self.widths)
-        code = coded.unit(jnp.sum(jnp.stack(self._encoded(target, known)), axis=0))
+        codes = self._encoded(target, known)
+        code = numerics.safe_unit(jnp.sum(jnp.stack(codes), axis=0)).astype(self.dtype)
         output = self._decoded([code] * len(self.widths), deterministic)
-        return Coded(code, output, target, counted, _none(known))
-
-
-def _none(known: Array) -> Array:
-    return jnp.zeros(known.shape[:-1], jnp.float32)
+        return Coded(code, output, target, counted, coded.no_agreement(known))

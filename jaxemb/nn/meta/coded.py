@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import flax.linen as nn
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Shaped
 
-from jaxemb import losses, numerics
+from jaxemb import losses
 from jaxemb.errors import InputError
 
 
@@ -52,10 +53,16 @@ def masked(
     return jnp.where(counted, sources, 0), counted
 
 
-def unit(x: Float[Array, "*batch dim"]) -> Float[Array, "*batch dim"]:
-    """Rows of length 1; 0, with gradient 0, at 0."""
-    norm = numerics.safe_norm(x, keepdims=True)
-    return (x / jnp.where(norm == 0, 1, norm)).astype(x.dtype)
+def no_agreement(known: Bool[Array, "*batch source"]) -> Float[Array, "*batch"]:
+    """The `agreement` of what has one code a word."""
+    return jnp.zeros(known.shape[:-1], jnp.float32)
+
+
+def dense(module: Any, width: int, name: str) -> nn.Dense:
+    """A layer with the module's `kernel_init` and `dtype`."""
+    return nn.Dense(
+        width, kernel_init=module.kernel_init, dtype=module.dtype, name=name
+    )
 
 
 def reconstruction_loss(

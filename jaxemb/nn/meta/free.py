@@ -48,5 +48,4 @@ class OneToN(nn.Module):
             rows = nn.Embed(self.vocab, sum(self.widths), name="missing")
             target = jnp.where(counted, target, rows(ids))
             counted = jnp.ones_like(counted)
-        agreement = jnp.zeros(known.shape[:-1], jnp.float32)
-        return Coded(code, output, target, counted, agreement)
+        return Coded(code, output, target, counted, coded.no_agreement(known))

@@ -56,22 +56,18 @@ class TAE(nn.Module):
         hidden, outputs, has = [], [], []
         for number, group in enumerate(groups):
             joined = jnp.concatenate([inputs[i] for i in group], axis=-1)
-            states = nn.tanh(self._dense(self.hidden, f"encode_{number}")(joined))
+            states = nn.tanh(coded.dense(self, self.hidden, f"encode_{number}")(joined))
             states = Dropout(self.dropout_rate, name=f"dropout_{number}")(
                 states, deterministic=deterministic
             )
             hidden.append(states)
-            outputs.append(self._dense(target.shape[-1], f"decode_{number}")(states))
+            outputs.append(
+                coded.dense(self, target.shape[-1], f"decode_{number}")(states)
+            )
             has.append(jnp.any(known[..., jnp.array(group)], axis=-1))
         h, output = _mean(hidden, has), _mean(outputs, has)
         code = jnp.concatenate([h, inputs[self.target]], axis=-1)
-        agreement = jnp.zeros(known.shape[:-1], jnp.float32)
-        return Coded(code, output, target, counted, agreement)
-
-    def _dense(self, width: int, name: str) -> nn.Dense:
-        return nn.Dense(
-            width, kernel_init=self.kernel_init, dtype=self.dtype, name=name
-        )
+        return Coded(code, output, target, counted, coded.no_agreement(known))
 
 
 class MTE(nn.Module):
