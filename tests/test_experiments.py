@@ -87,7 +87,7 @@ _OWED = {
     *(("delta_embedding", name) for name in ("bidaf-squad", "esim-multinli")),
     *(
         ("subword_reconstruction", name)
-        for name in ("similarity", "analogies", "narrow", "tagging", "linear")
+        for name in ("similarity", "analogies", "tagging")
     ),
     *(("multitask_meta_embedding", name) for name in ("similarity", "distances")),
     *(("multitask_meta_embedding", name) for name in ("analogies", "pos")),
