@@ -92,6 +92,7 @@ _OWED = {
     *(("multitask_meta_embedding", name) for name in ("similarity", "distances")),
     *(("multitask_meta_embedding", name) for name in ("analogies", "pos")),
     *(("multitask_meta_embedding", name) for name in ("recipes", "imdb")),
+    ("multitask_meta_embedding", "own-vectors"),
 }
 
 

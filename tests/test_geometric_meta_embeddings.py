@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from experiments.common import cli
-from experiments.geometric_meta_embeddings import data, main, model, trained
+from experiments.common.trained import Trainer
+from experiments.geometric_meta_embeddings import data, main, model
 from experiments.geometric_meta_embeddings.config import PRESETS
 from jaxemb.data import synthetic, vectors
 from jaxemb.errors import InputError
@@ -132,7 +133,7 @@ def test_sources_trained_here_are_compared_over_seeds(tmp_path, monkeypatch):
     [avg] = [r for r in first["rows"] if (r["name"], r["metric"]) == MEAN_OF_AVG]
     assert len(avg["values"]) == 2
     # The figure is that of the two tables as they were left, averaged.
-    trainer = trained.Trainer(config(2), tmp_path)
+    trainer = Trainer(config(2).training, config(2).run, tmp_path)
     for seed, value in enumerate(avg["values"]):
         units = [normalize.unit(t.matrix) for t in trainer.tables(seed)]
         table = vectors.WordVectors(trainer.text.words, sum(units).astype(np.float32))

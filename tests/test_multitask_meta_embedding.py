@@ -9,13 +9,17 @@ from scipy import stats
 
 from experiments.common import cli
 from experiments.multitask_meta_embedding import analogies, data, extrinsic, training
-from experiments.multitask_meta_embedding.config import PRESETS, SMOKE, MultiTask
+from experiments.multitask_meta_embedding.config import PRESETS, SLUG, SMOKE, MultiTask
 from experiments.multitask_meta_embedding.similarity import Measurer
 from experiments.multitask_meta_embedding.training import Run
-from jaxemb.data import sources
+from jaxemb.data import sources, synthetic
 from jaxemb.data.analogies import Analogy
 from jaxemb.data.pairs import WordPair
-from jaxemb.data.vectors import WordVectors, read_word_vectors
+from jaxemb.data.vectors import (
+    WordVectors,
+    read_word_vectors,
+    write_word_vectors,
+)
 from jaxemb.errors import InputError
 from jaxemb.eval import holdout, kinds
 from jaxemb.spaces.ensemble import EmbeddingEnsemble
@@ -215,3 +219,30 @@ def test_the_words_of_the_six_lists():
     assert found.vocabulary == 4986
     assert sum(found.totals.values()) == 7222
     assert set(found.pool.names) == set(found.totals)
+
+
+def test_tables_trained_here_are_sources_too(tmp_path):
+    world = synthetic.planted_topics()
+    words = tuple(sorted({word for one in world.sentences for word in one}))
+    table = WordVectors(words, np.eye(len(words), 4, dtype=np.float32) + 1)
+    for name in ("a.txt", "b.txt"):
+        write_word_vectors(tmp_path / name, table)
+    config = cli.parse(
+        SLUG,
+        PRESETS,
+        [
+            *("custom", "--sources", str(tmp_path / "a.txt"), str(tmp_path / "b.txt")),
+            *("--training.seeds", "1", "--training.text", "planted"),
+            *("--training.dim", "8", "--training.glove-epochs", "3"),
+            *("--training.skipgram-epochs", "1", "--training.min-count", "1"),
+            *("--workdir", str(tmp_path / "run"), "--no-progress"),
+        ],
+    )
+    tables, used = data.read_sources(config)
+    names = ["a.txt", "b.txt", "GloVe, trained here", "skip-gram, trained here"]
+    assert list(tables) == names
+    assert [one.name for one in used[:4]] == names
+    again, _ = data.read_sources(config)
+    for name in names[2:]:
+        np.testing.assert_array_equal(again[name].matrix, tables[name].matrix)
+        assert set(tables[name].words) == set(words)

@@ -16,6 +16,19 @@ from jaxemb.spaces import combine
 from jaxemb.train import results
 
 
+def digested(
+    name: str, table: WordVectors, source: str = "trained by the run"
+) -> results.Data:
+    """What results say of a table that has no pinned digest of its own."""
+    return results.Data(
+        name=name,
+        kind="real",
+        source=f"{source}, of which the digest is of the numbers read",
+        sha256=hashlib.sha256(np.ascontiguousarray(table.matrix).data).hexdigest(),
+        size=len(table),
+    )
+
+
 def read(
     name: str, keep: Collection[str] | None = None
 ) -> tuple[WordVectors | packed.TokenTable, results.Data]:
@@ -26,14 +39,7 @@ def read(
     name = at_hand(name)
     if name not in sources.DATA_SETS:
         table = read_word_vectors(name, keep=keep)
-        used = results.Data(
-            name=Path(name).name,
-            kind="real",
-            source="a file, of which the digest is of the numbers read",
-            sha256=hashlib.sha256(np.ascontiguousarray(table.matrix).data).hexdigest(),
-            size=len(table),
-        )
-        return table, used
+        return table, digested(Path(name).name, table, "a file")
     found = sources.get(name)
     if "tokenizer" in found.parts:
         pieces = packed.read_token_table(found.part("weights"), found.part("tokenizer"))

@@ -5,6 +5,7 @@ from typing import Literal
 
 from experiments.common.cli import Experiment
 from experiments.common.names import MIXED, at_hand, similarity_lists
+from experiments.common.options import Training
 from jaxemb.data import sources
 
 SLUG = "geometric_meta_embeddings"
@@ -20,24 +21,6 @@ SIMILARITY = {
     "SIMLEX-999": "SL",
 }
 ANALOGY = {"msr": "MSR", "google": "GL", "semeval-2012": "SemEval"}
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Training:
-    """GloVe and skip-gram tables of one text, trained here in place of `--sources`."""
-
-    seeds: int = 0
-    """How many times both are trained; 0: never."""
-    text: Literal["mixed", "planted"] = "mixed"
-    """WikiText-2, Brown and IMDB's training reviews; or a text with planted topics."""
-    dim: int = 100
-    min_count: int = 10
-    """Occurrences of a word that gets a vector."""
-    window: int = 10
-    """Of GloVe; skip-gram has half of it, as both programs' defaults have."""
-    glove_epochs: int = 10
-    glove_learning_rate: float = 0.2
-    skipgram_epochs: int = 5
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -66,6 +49,7 @@ class Config(Experiment):
     resamples: int = 1000
     """Of the bootstrap over test items."""
     training: Training = Training()
+    """In place of `--sources`."""
 
     @property
     def data_sets(self) -> tuple[str, ...]:

@@ -8,10 +8,10 @@ import numpy as np
 from etils import epath
 
 from experiments.common.rows import summary_row
+from experiments.common.trained import NAMES, Trainer
 from experiments.geometric_meta_embeddings import data, model
 from experiments.geometric_meta_embeddings.board import Board
 from experiments.geometric_meta_embeddings.config import Config
-from experiments.geometric_meta_embeddings.trained import NAMES, Trainer
 from jaxemb import storage, terminal
 from jaxemb.analysis import figures, geometry
 from jaxemb.data.vectors import WordVectors
@@ -29,7 +29,10 @@ Scores = dict[str, dict[str, float]]  # system to metric to score, in per cent
 def run(config: Config, workdir: Path) -> dict:
     """Trains and scores what is not there yet; returns what results are made of."""
     loop.claim(epath.Path(workdir), results.as_json(_deciding(config)))
-    trainer, tests = Trainer(config, workdir), data.load_tests(config)
+    trainer, tests = (
+        Trainer(config.training, config.run, workdir),
+        data.load_tests(config),
+    )
     parts = [workdir / f"seed-{seed}" for seed in range(config.training.seeds)]
     scores = []
     for seed, folder in enumerate(parts):

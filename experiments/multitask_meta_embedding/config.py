@@ -4,7 +4,8 @@ import dataclasses
 from typing import Literal
 
 from experiments.common.cli import Experiment
-from experiments.common.names import at_hand, similarity_lists
+from experiments.common.names import MIXED, at_hand, similarity_lists
+from experiments.common.options import Training
 from jaxemb.data import sources
 from jaxemb.errors import InputError
 
@@ -125,6 +126,8 @@ class Config(Experiment):
     tasks: tuple[Task, ...] = ("unsupervised",)
     sources: tuple[str, ...] = ()
     """Word tables: names of data sets, or files in any format that is read."""
+    training: Training = Training()
+    """Tables that are sources, too, those of the first seed."""
     losses: tuple[Loss, ...] = ("cosine", "l1", "l2", "kl")
     """Of reconstruction."""
     autoencoder: Autoencoder = Autoencoder()
@@ -175,6 +178,8 @@ class Config(Experiment):
         extrinsic = {"pos", "recipes", "imdb"}
         if set(self.tasks) - extrinsic:
             named.append(similarity_lists())
+        if self.training.seeds:
+            named += MIXED
         return (*named, *(name for t in self.tasks for name in needed.get(t, ())))
 
 
@@ -226,6 +231,20 @@ PRESETS = {
     "analogies": (
         "Table 3: the models of `similarity` on analogies; minutes after that preset",
         Config(preset="analogies", tasks=("analogies",), sources=SOURCES),
+    ),
+    "own-vectors": (
+        "Tables 1 and 2 with GloVe and skip-gram trained here as two sources more",
+        Config(
+            preset="own-vectors",
+            tasks=("unsupervised", "supervised"),
+            sources=SOURCES,
+            training=Training(seeds=1),
+            losses=("cosine", "l2"),
+            autoencoder=Autoencoder(systems=("Concatenated",), paper_seeds=0),
+            multitask=MultiTask(
+                supervisions=("Brier",), weights=(0.1,), paper_seeds=0, controls=()
+            ),
+        ),
     ),
     "pos": (
         "Table 4 and Fig. 3, parts of speech of UD English EWT; three quarters of an "

@@ -2,11 +2,13 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 
 from experiments.common.datasets import described, planted
-from experiments.common.tables import read_several
+from experiments.common.tables import digested, read_several
+from experiments.common.trained import NAMES, Trainer
 from experiments.multitask_meta_embedding.config import ANALOGY, SIMILARITY, Config
 from jaxemb.data import batching, conllu, recipes, sources, synthetic, text, tokenize
 from jaxemb.data.pairs import WordPair
@@ -56,7 +58,7 @@ def load_world(config: Config) -> World:
     lists, tables, data = _lists(config)
     words = {w for rows in lists.values() for pair in rows for w in pair[:2]}
     if tables is None:
-        tables, used = read_several(config.sources, sorted(words))
+        tables, used = read_sources(config, sorted(words))
         data = (*used, *data)
     ensemble = EmbeddingEnsemble.of(tables, sorted(words), recase=True)
     ensemble = ensemble.take(ensemble.anywhere)
@@ -74,6 +76,20 @@ def load_world(config: Config) -> World:
     totals = {name: len(rows) for name, rows in lists.items()}
     pool = holdout.Pool.of_lists(kept)
     return World(ensemble, pool, totals, len(words), data)
+
+
+def read_sources(
+    config: Config, words: Sequence[str] | None = None
+) -> tuple[dict[str, WordVectors], tuple[results.Data, ...]]:
+    """The tables that are named, and those that are trained here."""
+    tables, used = read_several(config.sources, words)
+    if not config.training.seeds:
+        return tables, used
+    trainer = Trainer(config.training, config.run, Path(config.workdir) / "own")
+    own = dict(zip(NAMES, trainer.tables(0), strict=True))
+    own = {f"{name}, trained here": table for name, table in own.items()}
+    told = (digested(name, table) for name, table in own.items())
+    return tables | own, (*used, *told, *trainer.data)
 
 
 def _lists(
@@ -105,7 +121,7 @@ def load_analogies(
     """Each test with the ensemble of its own words, which are the candidates."""
     tests = tests_lib.find_tests(list(ANALOGY)).tests
     every = sorted({word for test in tests for word in test.words})
-    tables, used = read_several(config.sources, every)
+    tables, used = read_sources(config, every)
     found = {}
     for test in tests:
         ensemble = EmbeddingEnsemble.of(tables, sorted(test.words), recase=True)
@@ -135,7 +151,7 @@ def load_texts(config: Config, task: str) -> Texts:
     words = sorted({w for rows in cut.values() for tokens, _ in rows for w in tokens})
     tables, data = (raw.tables, raw.data) if raw.tables else ({}, raw.data)
     if not raw.tables:
-        tables, used = read_several(config.sources, words)
+        tables, used = read_sources(config, words)
         data = (*used, *raw.data)
     ensemble = EmbeddingEnsemble.of(tables, ["", *words], recase=True)
     place = {word: row for row, word in enumerate(ensemble.words)}

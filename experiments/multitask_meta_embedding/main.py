@@ -7,7 +7,6 @@ from pathlib import Path
 from etils import epath
 
 from experiments.common.rows import print_by_system, print_claims
-from experiments.common.tables import read_several
 from experiments.multitask_meta_embedding import (
     analogies,
     analyse,
@@ -94,7 +93,7 @@ def _on_similarity(config: Config, workdir: Path, found: Outcome) -> None:
 
 def _everything(config: Config) -> EmbeddingEnsemble:
     """The words of the tables in their order, as many as asked for."""
-    tables, _ = read_several(config.sources)
+    tables, _ = data.read_sources(config)
     words = combine.all_words(list(tables.values()))[: config.words]
     return EmbeddingEnsemble.of(tables, words)
 

@@ -1,12 +1,13 @@
-"""Two sources of one text, GloVe and skip-gram, trained here seed by seed and kept."""
+"""Two tables of one text, GloVe and skip-gram, trained here seed by seed and kept."""
 
 import dataclasses
 import json
 from pathlib import Path
 
 from experiments.common import texts
+from experiments.common.cli import Run
 from experiments.common.datasets import planted
-from experiments.geometric_meta_embeddings.config import Config
+from experiments.common.options import Training
 from jaxemb import static
 from jaxemb.data import cooccurrence, corpus, synthetic
 from jaxemb.data.vectors import WordVectors
@@ -18,10 +19,10 @@ NAMES = "GloVe", "skip-gram"
 class Trainer:
     """Tables of a text, which is read and counted once."""
 
-    def __init__(self, config: Config, folder: Path):
-        self._config = config
+    def __init__(self, settings: Training, run: Run, folder: Path):
+        self._settings, self._run = settings, run
         self._folder = folder
-        settings, progress = config.training, config.run.progress
+        progress = run.progress
         text, counts, told = (folder / name for name in ("text", "counts", "text.json"))
         if not told.exists():
             sentences, data = self._sentences()
@@ -39,14 +40,14 @@ class Trainer:
         self.data = tuple(results.Data(**one) for one in json.loads(told.read_text()))
 
     def _sentences(self):
-        if self._config.training.text == "mixed":
+        if self._settings.text == "mixed":
             return texts.mixed()
         world = synthetic.planted_topics()
         return world.sentences, [planted("planted topics", len(world.sentences))]
 
     def tables(self, seed: int) -> list[WordVectors]:
         """A table for each of `NAMES`, trained unless its folder holds it."""
-        settings, folder = self._config.training, self._folder / f"seed-{seed}"
+        settings, folder = self._settings, self._folder / f"seed-{seed}"
         # Entries of an update: fewer where there are few in all.
         block = 1024 if len(self._counts) > 100_000 else 64
         chunk = min(1 << 16, -(-len(self._counts) // block) * block)
@@ -63,8 +64,8 @@ class Trainer:
         )
         shown = [
             {
-                "mode": self._config.run.parallel,
-                "progress": self._config.run.progress,
+                "mode": self._run.parallel,
+                "progress": self._run.progress,
                 "name": f"{name}, seed {seed}",
             }
             for name in NAMES
