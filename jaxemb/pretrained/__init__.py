@@ -1,9 +1,36 @@
 """Pretrained text encoders: weights and tokenizers of others, without their libraries.
 
-from jaxemb import pretrained
+Load a folder as the transformers library saves it, and compare sentences:
 
-bert = pretrained.load_hf("all-MiniLM-L6-v2")
-encoder = bert.module()
+    from jaxemb import pretrained
+
+    bert = pretrained.load_hf("all-MiniLM-L6-v2")
+    vectors = pretrained.encode_texts(bert, ["A dog runs.", "A hound is running."])
+    print(vectors @ vectors.T)
+
+Tune a classifier of texts, and save its encoder for others:
+
+    import dataclasses, jax, numpy as np
+    from jaxemb import losses, nn, optim, train
+    from jaxemb.data import batching
+
+    texts, labels = ["A fine film.", "A dull film."] * 16, np.array([1, 0] * 16)
+    columns = pretrained.Cutter.of(bert).texts(texts).columns() | {"labels": labels}
+    model = nn.SequenceClassifier(classes=2, config=bert.config)
+
+    def loss(variables, batch, key):
+        inputs = batch["ids"], batch["mask"], batch["segments"]
+        more = {"deterministic": False, "rngs": {"dropout": key}}
+        logits = model.apply(variables, *inputs, **more)
+        return losses.softmax_cross_entropy(logits, batch["labels"]).mean(), {}
+
+    tx = optim.bert_adam(optim.warmup_linear(5e-5, warmup_steps=2, num_steps=20))
+    variables = pretrained.variables_above(bert, model, jax.random.key(0))
+    state = train.State.create(variables, tx, jax.random.key(1))
+    batches = batching.Shuffled(columns, batch_size=8, seed=0)
+    state = train.fit(state, train.make_step(loss, tx), batches, 20, "runs/tuned")
+    tuned = dataclasses.replace(bert, params=state.params["encoder"])
+    pretrained.save_hf("tuned", tuned)
 """
 
 from jaxemb.pretrained.features import FeatureCache, cache_features
@@ -14,20 +41,34 @@ from jaxemb.pretrained.huggingface import (
     save_hf,
 )
 from jaxemb.pretrained.masking import Hidden, mlm_mask
-from jaxemb.pretrained.tokens import Cutter, Pieces, Window, padded, windows
+from jaxemb.pretrained.sentences import encode_texts
+from jaxemb.pretrained.tokens import (
+    Cutter,
+    LikeLengths,
+    Pieces,
+    Window,
+    by_length,
+    padded,
+    windows,
+)
+from jaxemb.pretrained.tuning import variables_above
 
 __all__ = [
     "Cutter",
     "FeatureCache",
     "Hidden",
+    "LikeLengths",
     "Pieces",
     "Pretrained",
     "Window",
+    "by_length",
     "cache_features",
+    "encode_texts",
     "load_hf",
     "masked_lm_params",
     "mlm_mask",
     "padded",
     "save_hf",
+    "variables_above",
     "windows",
 ]

@@ -20,12 +20,18 @@ import numpy as np
 from flax import traverse_util
 
 from jaxemb.data import files
-from jaxemb.data.batching import Ragged, length_buckets
+from jaxemb.data.batching import Ragged
 from jaxemb.data.corpus.files import Meter
 from jaxemb.errors import InputError
 from jaxemb.nn.pieces import Pooling, align_wordpieces
 from jaxemb.pretrained.huggingface import Pretrained
-from jaxemb.pretrained.tokens import Cutter, windows
+from jaxemb.pretrained.tokens import (
+    Cutter,
+    LikeLengths,
+    by_length,
+    padded,
+    windows,
+)
 
 _DTYPES = {"float16": np.dtype(np.float16), "bfloat16": np.dtype(ml_dtypes.bfloat16)}
 _FLUSH_EVERY = 50  # batches
@@ -109,10 +115,9 @@ def cache_features(
         "batch_size": batch_size,
         "buckets": buckets,
     }
-    stretches = _stretches(Cutter.of(pretrained), sentences)
-    sizes = length_buckets(stretches.ids.lengths, buckets)
-    order = np.argsort(stretches.ids.lengths, kind="stable")
-    batches = [order[i : i + batch_size] for i in range(0, len(order), batch_size)]
+    cutter = Cutter.of(pretrained)
+    stretches = _stretches(cutter, sentences)
+    batches = by_length(stretches.ids.lengths, batch_size, buckets, cutter.longest)
     _begin(folder, described, sentences, len(batches))
     cache = _opened(folder, "r+")
     if cache.described != described:
@@ -129,14 +134,14 @@ def cache_features(
         done.flush()
         waiting.clear()
 
-    with Meter("encoding", "texts", len(order), show=progress) as meter:
+    with Meter("encoding", "texts", len(stretches.ids), show=progress) as meter:
         for number, batch in enumerate(batches):
             if not done[number]:
-                _fill(cache, stretches, batch, sizes, batch_size, encode)
+                _fill(cache, stretches, batch, encode)
                 waiting.append(number)
                 if len(waiting) == _FLUSH_EVERY:
                     keep()
-            meter.advance(len(batch))
+            meter.advance(len(batch.rows))
     keep()
     return FeatureCache.open(folder)
 
@@ -181,14 +186,11 @@ def _stretches(cutter: Cutter, sentences: Sequence[Sequence[str]]) -> _Stretches
     )
 
 
-def _fill(cache, stretches: _Stretches, batch, sizes, batch_size: int, encode) -> None:
-    size = next(s for s in sizes if s >= stretches.ids.lengths[batch].max())
-    full = np.concatenate([batch, np.repeat(batch[:1], batch_size - len(batch))])
-    ids = stretches.ids.padded(full, size)
-    mask = np.arange(size) < stretches.ids.lengths[full][:, None]
-    words = stretches.words.padded(full, size, fill=-1)
+def _fill(cache, stretches: _Stretches, batch: LikeLengths, encode) -> None:
+    ids, mask = padded(stretches.ids, batch.filled, batch.length)
+    words = stretches.words.padded(batch.filled, batch.length, fill=-1)
     found = np.asarray(encode(ids, mask, words))
-    for vectors, stretch in zip(found, batch, strict=False):
+    for vectors, stretch in zip(found, batch.rows, strict=False):
         first, count = stretches.first[stretch], stretches.count[stretch]
         cache.rows[first : first + count] = vectors[:count].astype(cache.rows.dtype)
 

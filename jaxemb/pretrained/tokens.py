@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from tokenizers import Encoding, Tokenizer
 
-from jaxemb.data.batching import Ragged
+from jaxemb.data.batching import Ragged, length_buckets
 from jaxemb.errors import InputError
 from jaxemb.pretrained.huggingface import Pretrained
 
@@ -27,6 +27,11 @@ class Pieces(NamedTuple):
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def columns(self) -> dict[str, Ragged]:
+        """`ids`, `mask` and `segments`, which encoders and heads take; for batches."""
+        mask = Ragged(np.ones(len(self.ids.values), bool), self.ids.offsets)
+        return {"ids": self.ids, "mask": mask, "segments": self.segments}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -82,11 +87,17 @@ class Cutter:
         return encoding.ids[: own[0]], encoding.ids[own[-1] + 1 :]
 
     def bare(
-        self, sentences: Sequence[Sequence[str]]
+        self, texts: Sequence[str] | Sequence[Sequence[str]]
     ) -> list[tuple[list[int], list[int]]]:
-        """Of every sentence its pieces alone, and the word of each; of any length."""
+        """Of texts, or sentences that are words already, pieces and the word of each.
+
+        Without [CLS] and the like; of any length.
+        """
+        split = not isinstance(texts[0], str) if len(texts) else False
         encodings = self.tokenizer.encode_batch(
-            [list(s) for s in sentences], is_pretokenized=True, add_special_tokens=False
+            [list(s) if split else s for s in texts],
+            is_pretokenized=split,
+            add_special_tokens=False,
         )
         return [(encoding.ids, _words(encoding)) for encoding in encodings]
 
@@ -145,6 +156,39 @@ def windows(length: int, size: int, overlap: int) -> list[Window]:
         found.append(Window(start, end, first, last))
         first = last
     return found
+
+
+class LikeLengths(NamedTuple):
+    """Texts that are encoded together."""
+
+    rows: np.ndarray
+    """Their numbers."""
+    filled: np.ndarray
+    """The same, and the first again until there are as many as in every batch."""
+    length: int
+    """That all are padded to."""
+
+
+def by_length(
+    lengths: np.ndarray, batch_size: int, buckets: int, longest: int
+) -> list[LikeLengths]:
+    """Batches of one size in the order of lengths, of a few padded lengths.
+
+    Args:
+      lengths: of all texts, in pieces.
+      batch_size: texts of a batch.
+      buckets: how many padded lengths there are.
+      longest: that the encoder takes; nothing is padded beyond it.
+    """
+    sizes = length_buckets(lengths, buckets) if len(lengths) else ()
+    order = np.argsort(lengths, kind="stable")
+    batches = []
+    for start in range(0, len(order), batch_size):
+        rows = order[start : start + batch_size]
+        filled = np.concatenate([rows, np.repeat(rows[:1], batch_size - len(rows))])
+        size = next(s for s in sizes if s >= lengths[rows].max())
+        batches.append(LikeLengths(rows, filled, min(size, longest)))
+    return batches
 
 
 def padded(pieces: Ragged, rows: np.ndarray, length: int) -> tuple[np.ndarray, ...]:

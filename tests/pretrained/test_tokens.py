@@ -1,6 +1,5 @@
 """Pieces of texts and of words, windows, and a real encoder of sentences."""
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -10,11 +9,12 @@ from scipy import stats
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from jaxemb import nn
-from jaxemb.data import batching, files, relatedness, sources
+from jaxemb.data import files, relatedness, sources
 from jaxemb.errors import InputError
 from jaxemb.pretrained import (
     Cutter,
     Pretrained,
+    encode_texts,
     load_hf,
     padded,
     save_hf,
@@ -116,25 +116,7 @@ def test_minilm_knows_like_sentences():
     pairs = relatedness.read_sts(rated.part("test"))
     assert len(pairs) == 1379
     texts = [text for pair in pairs for text in (pair.first, pair.second)]
-    pieces = Cutter.of(bert).texts(texts)
-    module = bert.module()
-
-    @jax.jit
-    def encode(params, ids, mask):
-        states = module.apply({"params": params}, ids, mask, deterministic=True)
-        return nn.mean_pooled(states.last, mask)
-
-    rows = np.zeros((len(texts), bert.config.dim), np.float32)
-    buckets = batching.length_buckets(pieces.ids.lengths, 3)
-    order = np.argsort(pieces.ids.lengths, kind="stable")
-    for start in range(0, len(order), 64):
-        own = order[start : start + 64]
-        longest = pieces.ids.lengths[own].max()
-        length = next(b for b in buckets if b >= longest)
-        full = np.concatenate([own, np.repeat(own[:1], 64 - len(own))])
-        ids, mask = padded(pieces.ids, full, length)
-        rows[own] = encode(bert.params, ids, mask)[: len(own)]
-    assert encode._cache_size() <= 3
+    rows = encode_texts(bert, texts, batch_size=64, buckets=3)
     cosines = np.sum(rows[::2] * rows[1::2], axis=1)
     scores = np.array([pair.score for pair in pairs])
     assert stats.spearmanr(cosines, scores).statistic >= 0.81
