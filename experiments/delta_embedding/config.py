@@ -294,8 +294,8 @@ ESIM = dataclasses.replace(
     preset="esim",
     task="mnli-dev-matched",
     protocol="folds",
-    epochs=12,
-    model=dataclasses.replace(_ESIM, hidden=64, dropout=0.3),
+    epochs=20,
+    model=dataclasses.replace(_ESIM, hidden=32, dropout=0.3),
     learning_rate=2e-3,
 )
 SICK = dataclasses.replace(
@@ -303,6 +303,7 @@ SICK = dataclasses.replace(
     preset="esim-sick",
     task="sick",
     protocol="seeds",
+    epochs=30,
     buckets=2,
     second_buckets=1,
 )

@@ -84,7 +84,7 @@ class Config(Experiment):
     batch_size: int = 256
     buckets: int = 6
     """How many padded lengths words are sorted into."""
-    learning_rate: float = 1e-3
+    learning_rate: float = 5e-3
     tagging: Tagging = Tagging()
     linear_words: int = 2000
     """Of the linear model; half of them are held out."""
