@@ -128,6 +128,39 @@ def test_outliers_hurt_students_of_squares_more(morphology, teach):
     assert errors["D1"] < 0.7 * errors["D2"]
 
 
+@pytest.mark.parametrize("distance", ["D1", "D2"])
+def test_training_comes_down_to_the_floor_and_no_further(morphology, distance):
+    """Check 5: a student without negative coordinates that knows its words by heart."""
+    made, _, words, _ = morphology
+    module = jnn.CharBiLSTM(int(words.max()) + 1, 6, hidden=12, head="relu")
+    x = jnp.asarray(made.vectors.lookup(made.train[:10]))
+    batch = {"characters": words[:10], "teacher": x}
+    loss, tx = model.reconstruction(module, distance), optax.adam(2e-2)
+
+    @jax.jit
+    def learn(params):
+        def step(carry, _):
+            params, state = carry
+            value, gradient = jax.value_and_grad(
+                lambda p: loss({"params": p}, batch, jax.random.key(0))[0]
+            )(params)
+            updates, state = tx.update(gradient, state, params)
+            return (optax.apply_updates(params, updates), state), value
+
+        (params, _), values = jax.lax.scan(step, (params, tx.init(params)), length=600)
+        return params, values
+
+    params, values = learn(model.initial(module, 0))
+    measure = model.DISTANCES[distance]
+    floor = float(jnp.mean(distances.nonnegative_floor(measure, x)))
+    assert floor > 0
+    assert values.min() >= floor * (1 - 1e-6)
+    # Not all the way: a unit that is 0 for every word stays so.
+    assert values[-1] - floor < 0.3 * (values[0] - floor)
+    vectors = module.apply({"params": params}, words[:10], deterministic=True)
+    assert (vectors @ vectors.T).min() >= 0
+
+
 def test_losses_stay_above_the_floor(world):
     """Check 5, on the experiment's own students, and what the floor is."""
     school = reconstruct.School(SMOKE, world.teacher, "relu", world.tests)

@@ -135,12 +135,13 @@ PRESETS = {
         ),
     ),
     "analogies": (
-        "Tables 2 and 4, by three heads, 10 epochs; 45 minutes on one core",
+        "Tables 2 and 4, by three heads, 20 epochs; an hour on one core",
         Config(
             preset="analogies",
             studies=("similarity", "analogies"),
             heads=("highway", "relu", "linear"),
             permuted=("D1",),
+            epochs=(10, 20),
             curve_every=5,
         ),
     ),
@@ -155,12 +156,13 @@ PRESETS = {
         ),
     ),
     "tagging": (
-        "Table 3: POS tags of UD English EWT, a grid, eight systems; 80 minutes",
+        "Table 3: POS tags of UD English EWT, a grid, eight systems; two hours",
         Config(
             preset="tagging",
             studies=("tagging",),
             distances=("D1", "D2", "Dinf", "Dcos"),
             permuted=("D1",),
+            epochs=(50,),
             curve_every=10,
             seeds=3,
         ),

@@ -24,6 +24,7 @@ FITS = {
 _SHOWN = 10
 _REFITTED = 20  # words that are really left out
 _EXACT = 1e-8  # a gap that rounding explains
+_OF_STUDENTS = ", half of all words taught"  # not of `linear_words`
 _NOISE = 10.0  # of an outlier, in standard deviations of the teacher's numbers
 
 
@@ -113,22 +114,23 @@ def _claim(
     findings: Findings,
     measured: Mapping[str, list[dict[str, float]]],
     names: list[str],
+    metric: str = "held-out D1",
 ) -> None:
     """That what D2 fits is hurt more by outliers than what D1 fits."""
     squares, deviations = names
     what = f"with {100 * config.outliers:g} % outliers {squares}"
     errors = {
-        f"{name}{label}": np.array([s["held-out D1"] for s in measured[name + label]])
+        f"{name}{label}": np.array([s[metric] for s in measured[name + label]])
         for name in names
         for label in ("", ", outliers")
     }
     findings.beats(
-        f"{what} has a higher held-out D1 than {deviations}",
+        f"{what} has a higher {metric} than {deviations}",
         errors[f"{squares}, outliers"],
         errors[f"{deviations}, outliers"],
     )
     findings.beats(
-        f"{what} loses more held-out D1 than {deviations}",
+        f"{what} loses more {metric} than {deviations}",
         errors[f"{squares}, outliers"] - errors[squares],
         errors[f"{deviations}, outliers"] - errors[deviations],
     )
@@ -145,7 +147,25 @@ def students_with_outliers(
         sample = Sample.of(teacher.vectors.matrix, words, config.outliers, seed)
         others = teacher.spelled.take(sample.held_out)
         truth = jnp.asarray(sample.clean[sample.held_out], jnp.float32)
+
+        def score(name: str, vectors: np.ndarray, truth=truth, seed=seed) -> None:
+            scores = {
+                f"held-out {d}{_OF_STUDENTS}": float(
+                    jnp.mean(model.DISTANCES[d](truth, jnp.asarray(vectors)))
+                )
+                for d in ("D1", "D2")
+            }
+            measured.setdefault(name, []).append(scores)
+            told = ", ".join(f"{n} {v:.3g}" for n, v in scores.items())
+            terminal.say(f"{name} · seed {seed}: {told}")
+
         for label, drawn in sample.versions():
+            for name, fit in FITS.items():
+                ones = np.ones((len(sample.fitted), 1))
+                constant = fit(ones, drawn[sample.fitted]).astype(np.float32)
+                score(
+                    f"constant, {name}{label}", np.broadcast_to(constant, truth.shape)
+                )
             taught = teacher.taught(sample.fitted, drawn[sample.fitted])
             share = config.outliers if label else 0.0
             school = School(
@@ -157,21 +177,21 @@ def students_with_outliers(
                 one = Taught(head, distance, seed)
                 place = workdir / "outliers" / f"{share:g}"
                 params = school.teach(one, one.folder(place))
-                vectors = jnp.asarray(school.embed(params, others))
-                name = f"student ({distance}){label}"
-                scores = {
-                    f"held-out {d}": float(jnp.mean(model.DISTANCES[d](truth, vectors)))
-                    for d in ("D1", "D2")
-                }
-                measured.setdefault(name, []).append(scores)
-                told = ", ".join(f"{n} {v:.3g}" for n, v in scores.items())
-                terminal.say(f"{name} · seed {seed}: {told}")
+                score(f"student ({distance}){label}", school.embed(params, others))
     for name, seeds in measured.items():
         for metric in seeds[0]:
             findings.add(name, metric, [seed[metric] for seed in seeds])
     if {"D1", "D2"} <= set(config.distances):
         names = ["student (D2)", "student (D1)"]
-        _claim(config, findings, measured, names)
+        metric = f"held-out D1{_OF_STUDENTS}"
+        findings.shown += [metric, f"held-out D2{_OF_STUDENTS}"]
+        _claim(config, findings, measured, names, metric)
+        for name in names:
+            findings.beats(
+                f"a constant has a higher {metric} than {name}",
+                [one[metric] for one in measured["constant, LAD (D1)"]],
+                [one[metric] for one in measured[name]],
+            )
 
 
 def features_of(school: School, seed: int, rows: np.ndarray) -> np.ndarray:

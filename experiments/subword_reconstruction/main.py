@@ -58,6 +58,8 @@ def _described(config: Config, world: data.World, findings: Findings) -> dict:
         **results.as_json(dataclasses.replace(config, run=type(config.run)())),
         "words taught": len(world.teacher.vectors),
         "words of the teacher": world.teacher.size,
+        "updates of a student": config.epochs[-1]
+        * -(-len(world.teacher.vectors) // config.batch_size),
         "characters": len(world.teacher.characters) - 2,
         "covered": world.tests.covered,
         "asked": dict(world.tests.totals),

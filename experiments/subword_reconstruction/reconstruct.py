@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
@@ -16,6 +16,7 @@ from experiments.subword_reconstruction import data, model
 from experiments.subword_reconstruction.config import Config, Head
 from jaxemb import nn as jnn
 from jaxemb import train
+from jaxemb.analysis import reconstruction
 from jaxemb.data import batching
 from jaxemb.data.vectors import WordVectors
 from jaxemb.eval import similarity
@@ -26,6 +27,7 @@ _EVAL_BATCH = 1024
 SIMILARITY = "mean similarity"
 LOSS = "mean distance"
 FLOOR = "mean distance above the floor"
+WAY = "of the way from the best constant to the floor (%)"
 COSINE = "mean cosine to the teacher"
 ZERO = "words that are all zeros"
 
@@ -188,6 +190,18 @@ class School:
             COSINE: cosine,
             ZERO: float(np.sum(~table.any(axis=1))),
         }
+
+    def way(self, taught: Taught, losses: Sequence[float]) -> list[float]:
+        """How far mean distances are from what one vector for all words attains."""
+        measure = model.DISTANCES[taught.distance]
+        matrix = self.teacher.vectors.matrix
+        _, constant = reconstruction.best_constant(
+            measure, jnp.asarray(matrix), nonnegative=self.head == "relu"
+        )
+        # Of the teacher's own rows: what is left above the floor is nothing.
+        near = self.nearness(matrix, taught.distance, matrix)
+        least = near[LOSS] - near[FLOOR]
+        return [100 * float((constant - x) / (constant - least)) for x in losses]
 
 
 @functools.partial(jax.jit, static_argnames="distance")

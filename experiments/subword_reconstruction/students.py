@@ -14,6 +14,7 @@ from experiments.subword_reconstruction.reconstruct import (
     FLOOR,
     LOSS,
     SIMILARITY,
+    WAY,
     ZERO,
     School,
     Taught,
@@ -216,6 +217,8 @@ class Students:
         for name in self._taught:
             for metric in (LOSS, FLOOR, COSINE, ZERO):
                 self._add(name, metric, self._at(name, last, metric))
+            way = self._school.way(self._taught[name][0], self.losses(name))
+            self._add(name, WAY, way)
         first = next(iter(self._taught))
         for metric in (COSINE, ZERO):
             self._add("random", metric, self._at(first, 0, metric))

@@ -1,10 +1,14 @@
 """What a student of word vectors has learnt: its losses' geometry, what it stores."""
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
+from jaxtyping import Array, Float
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
@@ -47,6 +51,50 @@ def distance_contours(
     axes.legend(handles=handles, frameon=False, fontsize=9, labelcolor=figures.INK)
     figures._title(figure, "points at the same distance from x")
     return figure
+
+
+@functools.partial(
+    jax.jit, static_argnames=("distance", "nonnegative", "steps", "rate")
+)
+def best_constant(
+    distance: Distance,
+    targets: Float[Array, "words dim"],
+    *,
+    nonnegative: bool = False,
+    steps: int = 400,
+    rate: float = 0.05,
+) -> tuple[Float[Array, " dim"], Float[Array, ""]]:
+    """The one vector that is nearest to all targets, and its mean distance.
+
+    What a student attains that has learnt nothing of single words: for `d1` the median,
+    for `d2` the mean. Found by Adam from the mean, its rate falling to 0.
+
+    Args:
+      distance: that is minimised.
+      targets: a row a word.
+      nonnegative: whether the vector is without negative coordinates.
+      steps: of Adam.
+      rate: its first.
+    """
+    tx = optax.adam(optax.cosine_decay_schedule(rate, steps))
+
+    def vector(free):
+        return jnp.maximum(free, 0) if nonnegative else free
+
+    def mean(free):
+        rows = jnp.broadcast_to(vector(free), targets.shape)
+        return jnp.mean(distance(targets, rows))
+
+    def step(_, carry):
+        free, state = carry
+        updates, state = tx.update(jax.grad(mean)(free), state)
+        return optax.apply_updates(free, updates), state
+
+    start = jnp.mean(targets, axis=0)
+    if nonnegative:  # at and below 0 there is no gradient
+        start = jnp.maximum(start, 1e-2)
+    free, _ = jax.lax.fori_loop(0, steps, step, (start, tx.init(start)))
+    return vector(free), mean(free)
 
 
 def stored(params: Any, tables: Sequence[str]) -> tuple[int, int]:

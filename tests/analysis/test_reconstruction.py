@@ -1,4 +1,7 @@
+import jax.numpy as jnp
 import numpy as np
+import pytest
+from scipy import optimize
 
 from jaxemb.analysis import figures, reconstruction
 from jaxemb.losses import distances
@@ -35,3 +38,37 @@ def test_what_a_model_stores():
     }
     assert reconstruction.stored(params, ("table", "embedding")) == (12, 33)
     assert reconstruction.stored(params, ("embedding",)) == (5, 33)
+
+
+def test_the_best_constant_is_the_median_and_the_mean():
+    rng = np.random.default_rng(0)
+    x = rng.gamma(1.0, size=(301, 3)) - 0.5
+    for distance, wanted in (
+        (distances.d1, np.median(x, axis=0)),
+        (distances.d2, x.mean(axis=0)),
+    ):
+        found, value = reconstruction.best_constant(distance, jnp.asarray(x))
+        np.testing.assert_allclose(found, wanted, atol=0.01)
+        least = float(np.mean(distance(jnp.asarray(x), jnp.asarray(wanted + 0 * x))))
+        np.testing.assert_allclose(value, least, rtol=1e-4)
+    units = x / np.linalg.norm(x, axis=1, keepdims=True)
+    found, value = reconstruction.best_constant(distances.d_cos, jnp.asarray(x))
+    np.testing.assert_allclose(value, -np.linalg.norm(units.mean(axis=0)), rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["D1", "D2", "D∞", "Dcos"])
+def test_the_best_constant_without_negative_coordinates(name):
+    """Beside a search that knows no gradients."""
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(101, 2)) + np.array([0.8, -0.6])
+    _, value = reconstruction.best_constant(
+        FIVE[name], jnp.asarray(x), nonnegative=True
+    )
+
+    def mean(v):
+        return float(
+            np.mean(FIVE[name](jnp.asarray(x), jnp.asarray(np.abs(v) + 0 * x)))
+        )
+
+    searched = optimize.minimize(mean, [0.8, 0.1], method="Nelder-Mead").fun
+    np.testing.assert_allclose(value, searched, rtol=2e-3)
