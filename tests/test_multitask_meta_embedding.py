@@ -2,6 +2,8 @@
 
 import dataclasses
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from etils import epath
@@ -12,7 +14,8 @@ from experiments.multitask_meta_embedding import analogies, data, extrinsic, tra
 from experiments.multitask_meta_embedding.config import PRESETS, SLUG, SMOKE, MultiTask
 from experiments.multitask_meta_embedding.similarity import Measurer
 from experiments.multitask_meta_embedding.training import Run
-from jaxemb.data import sources, synthetic
+from jaxemb import nn as jnn
+from jaxemb.data import recipes, sources, synthetic
 from jaxemb.data.analogies import Analogy
 from jaxemb.data.pairs import WordPair
 from jaxemb.data.vectors import (
@@ -21,7 +24,8 @@ from jaxemb.data.vectors import (
     write_word_vectors,
 )
 from jaxemb.errors import InputError
-from jaxemb.eval import holdout, kinds
+from jaxemb.eval import analogy, holdout, kinds
+from jaxemb.nn import meta
 from jaxemb.spaces.ensemble import EmbeddingEnsemble
 
 SETTINGS = MultiTask(
@@ -183,7 +187,42 @@ def test_models_of_similarity_are_asked_analogies(world, found, tmp_path, monkey
     values = {row.name: row.values for row in outcome.rows}
     assert set(values) == {*world.ensemble.names, "CONC", "AV", "SVD", "Cos-Brier"}
     assert len(values["Cos-Brier"]) == 2
-    assert any("Cos-Brier beats CONC" in claim.claim for claim in outcome.claims)
+    [claim] = [c for c in outcome.claims if "Cos-Brier beats CONC" in c.claim]
+    assert "over the 10 questions" in claim.evidence
+    # The figure of a seed is that of its own table.
+    for seed, value in enumerate(values["Cos-Brier"]):
+        code = training.encode(
+            found["encoders"][seed], config.multitask, world.ensemble
+        )
+        table = world.ensemble.table(np.asarray(code))
+        wanted = 100 * analogy.analogies(table, {"all": questions}).whole.accuracy
+        assert value == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("loss", ["l1", "l2", "cosine", "kl"])
+def test_losses_are_told_over_that_of_zeros(world, loss):
+    """What comes out of a decoder that is 0 everywhere has the loss 1."""
+    ensemble = world.ensemble
+    module = jnn.AEME(ensemble.widths, hidden=(4,))
+    x = jnp.asarray(ensemble.concatenate(), jnp.float32)
+    known = jnp.asarray(ensemble.known)
+    params = module.init(jax.random.key(0), x, known, deterministic=True)["params"]
+    params["decode"] = jax.tree.map(jnp.zeros_like, params["decode"])
+    coded = module.apply({"params": params}, x, known, deterministic=True)
+    found = meta.reconstruction_loss(coded, loss, module.parts).mean()
+    unit = training.unit_of(ensemble, loss, module.parts)
+    np.testing.assert_allclose(found / unit, 1, rtol=1e-5)
+
+
+def test_a_recipe_phrase_is_in_one_part_only():
+    rng = np.random.default_rng(0)
+    names = [f"{'Flour' if i % 2 else 'flour'}{rng.integers(60)}" for i in range(300)]
+    rows = [recipes.RecipePhrase(("1", name), ("QUANTITY", "NAME")) for name in names]
+    parts = data.split_phrases(rows)
+    assert sum(map(len, parts.values())) == 300
+    words = {part: {row.tokens[1].lower() for row in of} for part, of in parts.items()}
+    assert len(words["train"] | words["dev"] | words["test"]) == 60
+    assert [len(words[part]) for part in ("train", "dev", "test")] == [48, 6, 6]
 
 
 def test_meta_embeddings_are_written_as_tables(world, tmp_path):

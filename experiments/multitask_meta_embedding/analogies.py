@@ -1,5 +1,6 @@
 """Table 3: do models that learned similarity answer analogies?"""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -17,15 +18,14 @@ from jaxemb.eval.settings import Settings
 from jaxemb.spaces.ensemble import EmbeddingEnsemble
 from jaxemb.train import results
 
-_SCORE = {"analogy": "accuracy", "relational": "spearman"}
 _METRIC = {"analogy": "accuracy (%)", "relational": "ρ × 100"}
+_ITEMS = {"analogy": "questions", "relational": "relations"}
 
 
 def run(config: Config, measurer: Measurer) -> Outcome:
     """Scores sources, plain combinations, and the models of Table 2."""
     tests, used = data.load_analogies(config)
-    scores: dict[str, dict[str, list[float]]] = {}  # set to system to one a seed
-    told: dict[str, str] = {}
+    rows, claims, told = [], [], {}
     for name, (test, ensemble) in tests.items():
         plain = {
             source: WordVectors(ensemble.words, m.astype(np.float32))
@@ -36,95 +36,97 @@ def run(config: Config, measurer: Measurer) -> Outcome:
         plain["SVD"] = ensemble.table(
             ensemble.svd(min(config.autoencoder.hidden, sum(ensemble.widths)))
         )
-        scores[name] = {}
-        for system, table in plain.items():
-            fields = _fields(test, table)
-            scores[name][system] = [100 * fields[_SCORE[test.kind]]]
-            told[f"{system}, {name}"] = f"{fields['covered']} of {fields['total']}"
-    for loss in config.losses:
-        _models(config, measurer, loss, tests, scores)
-    rows = [
-        summary_row(system, f"{name}, {_METRIC[tests[name][0].kind]}", values)
-        for name, of in scores.items()
-        for system, values in of.items()
-    ]
-    claims = [c for name, of in scores.items() for c in _claims(config, name, of)]
-    said = {"analogy questions or pairs covered": told}
+        found = {n: _items(test, table)[None, None] for n, table in plain.items()}
+        for system, items in found.items():
+            covered = int(np.sum(~np.isnan(items)))
+            told[f"{system}, {name}"] = f"{covered} of {items.size} {_ITEMS[test.kind]}"
+        for loss in config.losses:
+            found |= _models(config, measurer, loss, name, test, ensemble)
+            terminal.say(f"{name}: models of {TITLES[loss]} asked")
+        metric = f"{name}, {_METRIC[test.kind]}"
+        rows += [
+            summary_row(n, metric, _scores(test, items)) for n, items in found.items()
+        ]
+        claims += _claims(config, name, test, found)
+    said = {"analogies covered": told}
     return Outcome(rows, claims, list(used), said)
 
 
-def _fields(test: kinds.Test, table: WordVectors) -> dict:
-    # A question that a table cannot answer is wrong, so that all are asked the same.
-    settings = Settings(resamples=0, oov="zero")
-    return dict(test.score(table, settings, (table,)).fields)
+def _items(test: kinds.Test, table: WordVectors) -> np.ndarray:
+    """Whether each question is answered, or ρ of each relation; nan: cannot be."""
+    missing = "skip" if test.kind == "analogy" else "zero"
+    outcome = test.score(table, Settings(resamples=0, oov=missing), (table,))
+    if outcome.items is not None:
+        return np.asarray(outcome.items, np.float32)
+    relations = outcome.fields["relations"]
+    return np.array([one["spearman"] for one in relations], np.float32)
 
 
-def _models(config, measurer, loss, tests, scores) -> None:
-    """The mean over the lists held out, for each pair of losses and seed."""
-    runs, encoders = measurer.encoders(loss)
-    for name, (test, ensemble) in tests.items():
-        values = _kept_scores(config, measurer, loss, name, test, ensemble, encoders)
-        for kind in config.multitask.supervisions:
-            by_seed = [
-                float(
-                    np.mean(
-                        [
-                            value
-                            for run, value in zip(runs, values, strict=True)
-                            if (run.supervision, run.seed) == (kind, seed)
-                        ]
-                    )
-                )
-                for seed in range(min(config.analogy_seeds, config.multitask.seeds))
-            ]
-            scores[name][f"{TITLES[loss]}-{kind}"] = by_seed
-        terminal.say(f"{name}: models of {TITLES[loss]} asked")
+def _scores(test: kinds.Test, items: np.ndarray) -> list[float]:
+    """One a seed, the mean over its models; what cannot be answered is wrong."""
+    if test.kind == "analogy":
+        items = np.nan_to_num(items)
+    return (100 * np.nanmean(items, axis=(1, 2))).tolist()
 
 
-def _kept_scores(
+def _models(
     config: Config,
     measurer: Measurer,
     loss: str,
     name: str,
     test: kinds.Test,
     ensemble: EmbeddingEnsemble,
-    encoders: np.ndarray,
-) -> np.ndarray:
-    """The score of every model whose seed is asked, nan for others; kept on the way."""
+) -> dict[str, np.ndarray]:
+    """(seeds, lists held out, items) of each supervision; kept on the way."""
     settings = config.multitask
-    runs, _ = measurer.encoders(loss)
-    folder = Path(config.workdir) / "asked"
+    runs, encoders = measurer.encoders(loss)
+    seeds = range(min(config.analogy_seeds, settings.seeds))
 
     def compute() -> dict[str, np.ndarray]:
-        values = np.full(len(runs), np.nan)
+        found: dict[str, list[list[np.ndarray]]] = {}
         for number, one in enumerate(runs):
-            if one.seed < config.analogy_seeds:
+            if one.seed in seeds:
                 code = training.encode(encoders[number], settings, ensemble)
-                table = ensemble.table(np.asarray(code))
-                values[number] = 100 * _fields(test, table)[_SCORE[test.kind]]
-        return {"values": values}
+                items = _items(test, ensemble.table(np.asarray(code)))
+                by_seed = found.setdefault(one.supervision, [[] for _ in seeds])
+                by_seed[one.seed].append(items)
+        return {kind: np.array(items) for kind, items in found.items()}
 
-    described = {"loss": loss, "set": name, "seeds": config.analogy_seeds}
-    return training.kept(folder, described, compute)[0]["values"]
+    described = {
+        "loss": loss,
+        "set": name,
+        "seeds": len(seeds),
+        "runs": [list(run) for run in runs],
+    }
+    kept, _ = training.kept(Path(config.workdir) / "asked", described, compute)
+    return {f"{TITLES[loss]}-{kind}": items for kind, items in kept.items()}
 
 
-def _claims(config: Config, name: str, of: dict) -> list[results.Claim]:
+def _claims(
+    config: Config, name: str, test: kinds.Test, found: Mapping[str, np.ndarray]
+) -> list[results.Claim]:
     """The paper: the best models beat the sources; here against CONC, too."""
-    models = [model for model in all_pairs(config) if model in of]
+    models = set(all_pairs(config))
     claims = []
-    sources = [system for system in of if system not in models]
     for better in ("L2-Brier", "Cos-Brier"):
-        if better not in of:
-            continue
-        for worse in sources:
-            gap = intervals.t_interval(np.array(of[better]) - of[worse][0])
+        for worse in found if better in found else ():
+            if worse in models:
+                continue
+            gaps = found[better].mean(axis=(0, 1)) - found[worse][0, 0]
+            gaps = 100 * gaps[~np.isnan(gaps)].astype(np.float64)
+            gap = intervals.bootstrap(
+                lambda rows, gaps=gaps: gaps[rows].mean(axis=-1),
+                len(gaps),
+                resamples=config.resamples,
+            )
             claims.append(
                 results.Claim(
                     claim=f"{better} beats {worse} on {name}",
                     verdict=intervals.verdict(gap.low, gap.high),
                     evidence=f"difference {gap.mean:+.2f} points [{gap.low:.2f}, "
-                    f"{gap.high:.2f}], t over {len(of[better])} seeds, each the mean "
-                    "over the lists held out",
+                    f"{gap.high:.2f}], bootstrap over the {len(gaps):,} "
+                    f"{_ITEMS[test.kind]} that both have words for, the mean over "
+                    "seeds and lists held out",
                 )
             )
     return claims

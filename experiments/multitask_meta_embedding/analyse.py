@@ -14,7 +14,7 @@ from experiments.multitask_meta_embedding.config import (
     Config,
 )
 from experiments.multitask_meta_embedding.model import CONCATENATED, DECOUPLED
-from experiments.multitask_meta_embedding.similarity import Measured
+from experiments.multitask_meta_embedding.similarity import WITHOUT, Measured
 from jaxemb.analysis import figures
 from jaxemb.analysis import meta as analysis
 from jaxemb.eval import intervals, pair_scores
@@ -180,7 +180,7 @@ class Outcome:
         number = self._pool.names.index("SIMLEX-999")
         claims = []
         for suffix in ("", ", leaky"):
-            better, worse = f"L2-Brier{suffix}", f"L2 {CONCATENATED}"
+            better, worse = f"L2-Brier{suffix}", f"KL {CONCATENATED}"
             if self._has(better, worse):
                 gap = self._gap([better], [worse], [number])
                 text = f"supervision raises SimLex by {PAPER_GAIN} points: {better}"
@@ -204,6 +204,11 @@ class Outcome:
             if self._has(*side, *base):
                 text = f"control: {text}, Brier over all losses"
                 claims.append(self._claim(text, self._gap(side, base)))
+        without = f"{default[0]}{WITHOUT}"
+        for name in default:
+            if self._has(name, without):
+                text = f"control: {name} beats the same without reconstruction (λ = 0)"
+                claims.append(self._claim(text, self._gap([name], [without])))
         paper = [f"{name}, N(0, 1)" for name in default]
         if self._has(*default, *paper):
             text = "control: Glorot's weights beat N(0, 1), Brier over all losses"

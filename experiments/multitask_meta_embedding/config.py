@@ -51,6 +51,11 @@ class Autoencoder:
     """Of Adam."""
     free_learning_rate: float = 2e-2
     """Of 1TON, a word of which is moved once an epoch only."""
+    free_epochs: int = 60
+    """Of 1TON."""
+    agreement: float = 0.1
+    """Weight of the agreement of codes, where sources have codes of their own, beside
+    a reconstruction that is 1 where nothing is reconstructed."""
     dropout: float = 0.2
     seeds: int = 5
     paper_seeds: int = 2
@@ -68,8 +73,9 @@ class MultiTask:
     supervisions: tuple[Supervision, ...] = ("OLS", "NLL", "Brier")
     distance: Distance = "manhattan"
     weights: tuple[float, ...] = (0.01, 0.1, 1.0)
-    """λ, chosen for each reconstruction loss by pairs held out, with Brier and one
-    seed; nothing is chosen where there is but one."""
+    """λ, of a reconstruction that is 1 where nothing is reconstructed; chosen for each
+    loss by pairs held out, with Brier and one seed. Nothing is chosen where there is
+    but one."""
     epochs: int = 8
     """At most: the epoch of the highest correlation on pairs held out counts."""
     batch_size: int = 64
@@ -133,6 +139,8 @@ class Config(Experiment):
     autoencoder: Autoencoder = Autoencoder()
     multitask: MultiTask = MultiTask()
     extrinsic: Extrinsic = Extrinsic()
+    sgd_epochs: int = 50
+    """Of plain gradient descent among the ablations; the paper's number."""
     analogy_seeds: int = 2
     """Of the models that are tried on analogies."""
     trained: str | None = None

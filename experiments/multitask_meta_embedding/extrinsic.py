@@ -116,7 +116,16 @@ def run(config: Config, task: str, workdir: Path) -> Outcome:
                 terminal.say(f"{task}, {_ENCODERS[encoder]}, {system}: {best:.2f}")
     outcome = _Analysis(config, task, texts, curves)
     outcome.write_figures(workdir / "figures")
-    told = {f"{_TITLES[task]}, data": dict(texts.told)}
+    told = {
+        f"{_TITLES[task]}, data": dict(texts.told),
+        f"{_TITLES[task]}, seeds whose last epoch is best on dev": {
+            f"{_ENCODERS[encoder]}, {system}": int(
+                np.sum(one["dev"].argmax(axis=1) == one["dev"].shape[1] - 1)
+            )
+            for encoder, of in curves.items()
+            for system, one in of.items()
+        },
+    }
     return Outcome(outcome.rows(), outcome.claims(), list(texts.data), told)
 
 
@@ -156,11 +165,8 @@ class Trainer:
             main = jnn.TextClassifier(self._texts.classes, **common)
         if system not in (META, CONTROL):
             return Plain(main)
-        meta = jnn.AEME(
-            self._texts.ensemble.widths,
-            hidden=settings.meta,
-            dropout_rate=settings.dropout,
-        )
+        # Without dropout of its own: the encoder drops its inputs, whatever they are.
+        meta = jnn.AEME(self._texts.ensemble.widths, hidden=settings.meta)
         return jnn.AuxReconstruction(meta, main, settings.loss, settings.level)
 
     def fit(self, folder: epath.Path) -> None:

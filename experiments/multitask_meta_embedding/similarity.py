@@ -17,6 +17,7 @@ from jaxemb.eval import holdout
 from jaxemb.spaces.ensemble import EmbeddingEnsemble
 from jaxemb.train import results
 
+WITHOUT = ", λ = 0"
 DEFAULT = "pairs"  # what is taken away from supervision unless a control says otherwise
 
 
@@ -92,16 +93,18 @@ class Measurer:
 
         def compute() -> dict[str, np.ndarray]:
             module = self._modules(init)[name]
+            free = isinstance(module, jnn.OneToN)
             trained = training.self_supervised(
                 self._world.ensemble,
                 module,
                 loss,
                 seeds,
-                epochs=settings.epochs,
+                epochs=settings.free_epochs if free else settings.epochs,
                 batch_size=settings.batch_size,
                 learning_rate=settings.free_learning_rate
-                if isinstance(module, jnn.OneToN)
+                if free
                 else settings.learning_rate,
+                agreement=settings.agreement,
             )
             systems: dict[str, list[np.ndarray]] = {}
             for params, code in trained:
@@ -132,6 +135,7 @@ class Measurer:
                 epochs=settings.epochs,
                 batch_size=settings.batch_size,
                 learning_rate=settings.learning_rate,
+                agreement=settings.agreement,
             )
             path = folder / f"meta-{loss}.txt"
             write_word_vectors(path, ensemble.table(trained[0][1]))
@@ -149,6 +153,9 @@ class Measurer:
             control: {one.name: one.removed for one in self._holdouts(control)}
             for control in ("pairs", "words")
         }
+        # Without reconstruction its loss does not matter: any of them.
+        first = self._config.losses[0]
+        self.pieces(first, 0.0, settings, supervisions=("Brier",), suffix=WITHOUT)
         for loss, weight in chosen.items():
             self.pieces(loss, weight, settings)
             if settings.paper_seeds:
@@ -240,7 +247,7 @@ class Measurer:
             base, hidden=2 * base.hidden
         )
         variants[", SGD 0.05"] = dataclasses.replace(
-            base, optimizer="sgd", learning_rate=0.05
+            base, optimizer="sgd", learning_rate=0.05, epochs=self._config.sgd_epochs
         )
         for loss in self._config.losses:
             for suffix, settings in variants.items():

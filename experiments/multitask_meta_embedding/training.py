@@ -53,6 +53,7 @@ class _Fixed(NamedTuple):
 
     x: Any  # words dims
     known: Any  # words source
+    unit: Any  # the loss where nothing is reconstructed
     pairs: Any  # pairs 2: rows of both words
 
     def words(self, rows):
@@ -81,6 +82,21 @@ def kept(folder: Path, described: Mapping[str, Any], compute: Callable[[], dict]
     origin = results.origin(folder / name)
     with np.load(path) as found:
         return dict(found), origin
+
+
+def unit_of(
+    ensemble: EmbeddingEnsemble, loss: losses.Reconstruction, parts: Sequence[int]
+) -> jax.Array:
+    """The mean loss of an output of zeros, over which losses are told.
+
+    L1 is then ten thousand times the divergence of softmaxes: without this one weight
+    would mean something else to each.
+    """
+    target = jnp.asarray(ensemble.concatenate(), jnp.float32)
+    counted = meta.coordinates(jnp.asarray(ensemble.known), ensemble.widths)
+    nothing = jnp.zeros(len(target))
+    coded = meta.Coded(None, jnp.zeros_like(target), target, counted, nothing)
+    return jnp.mean(meta.reconstruction_loss(coded, loss, parts))
 
 
 # ------------------------------------------------------------------------- supervision
@@ -124,9 +140,11 @@ def multitask(
     ensemble = world.ensemble
     module = model.SimilarityModel(ensemble.widths, settings, init)
     # An argument of all programs: as a constant the compiler would work on it.
+    parts = (sum(ensemble.widths),)
     fixed = _Fixed(
         jnp.asarray(ensemble.concatenate(), jnp.float32),
         jnp.asarray(ensemble.known),
+        unit_of(ensemble, loss, parts),
         jnp.asarray(world.pool.rows(ensemble.words)),
     )
     tx = _optimizer(settings)
@@ -152,7 +170,7 @@ def multitask(
             deterministic=False,
             rngs={"dropout": key},
         )
-        each = meta.reconstruction_loss(coded, loss, (sum(ensemble.widths),))  # batch 2
+        each = meta.reconstruction_loss(coded, loss, parts) / fixed.unit  # batch 2
         auxiliary = one["weight"] / 2 * jnp.mean(jnp.sum(each, axis=1))
         y, counts = one["labels"][rows], one["supervised"][rows]
         predicted = losses.exp_neg_distance(compared.distance)
@@ -294,8 +312,12 @@ def self_supervised(
     epochs: int,
     batch_size: int,
     learning_rate: float,
+    agreement: float,
 ) -> list[tuple[dict, np.ndarray]]:
     """Trains one module from several seeds side by side, on reconstruction alone.
+
+    The loss is over what it is where the output is 0, plus `agreement` times how far
+    the codes of sources lie apart.
 
     Returns:
       For each seed its parameters and the meta-embedding of every word.
@@ -303,6 +325,7 @@ def self_supervised(
     fixed = _Fixed(
         jnp.asarray(ensemble.concatenate(), jnp.float32),
         jnp.asarray(ensemble.known),
+        unit_of(ensemble, loss, module.parts),
         None,
     )
     free = isinstance(module, jnn.OneToN)
@@ -325,7 +348,9 @@ def self_supervised(
 
     def loss_of(params, rows, key, fixed):
         coded = apply(params, rows, fixed, False, key)
-        total = jnp.mean(meta.reconstruction_loss(coded, loss, module.parts))
+        alone = coded._replace(agreement=jnp.zeros_like(coded.agreement))
+        total = jnp.mean(meta.reconstruction_loss(alone, loss, module.parts))
+        total = total / fixed.unit + agreement * jnp.mean(coded.agreement)
         if free:
             total += _L2 * sum(jnp.sum(jnp.square(p)) for p in jax.tree.leaves(params))
         return total
