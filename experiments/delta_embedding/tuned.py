@@ -22,6 +22,7 @@ MOVED = "rows moved (%)"
 QVEC = "QVEC (mean over dimensions)"
 QVEC_CCA = "QVEC-CCA"
 LISTED = "area under ROC of the paper's words by norm"
+ALIKE = "the same, among words of like frequency"
 FREQUENCY = "Spearman of norm and frequency"
 POSITIVE = "positive among the polar neighbours of not (%)"
 # A row counts as moved when its delta is longer than this share of its base vector.
@@ -137,11 +138,33 @@ class TunedTables:
             words = [self._task.vocab.words[i] for i in trained]
             listed = PAPER_WORDS[self._config.kind.name]
             scores[LISTED] = delta.listed_above_others(norms, words, listed)
+            alike = delta.listed_among_alike(norms, counts, words, listed)
+            scores[ALIKE] = float(np.mean([*alike.values()])) if alike else np.nan
             spearman = correlation.spearman_statistic(
                 norms.astype(np.float64), counts.astype(np.float64)
             )
             scores[FREQUENCY] = float(spearman(np.arange(len(norms))[None])[0])
         return {m: score for m, score in scores.items() if not np.isnan(score)}
+
+    def among_alike(self, table: Table, arm: str) -> Interval:
+        """`ALIKE` with an interval over the paper's words; their mean over parts."""
+        by_word = collections.defaultdict(list)
+        listed = PAPER_WORDS[self._config.kind.name]
+        for part in range(self._config.parts):
+            trained, counts = self.trained(part)
+            change = self.rows(table, arm, part)[trained] - table.matrix[trained]
+            words = [self._task.vocab.words[i] for i in trained]
+            norms = np.linalg.norm(change, axis=1)
+            for word, share in delta.listed_among_alike(
+                norms, counts, words, listed
+            ).items():
+                by_word[word].append(share)
+        shares = np.array([np.mean(of) for of in by_word.values()])
+        return intervals.bootstrap(
+            lambda rows: shares[rows].mean(axis=-1),
+            len(shares),
+            resamples=self._config.resamples,
+        )
 
     def _intrinsic(self, words: WordVectors) -> Metrics:
         scores = {}

@@ -88,6 +88,34 @@ def listed_above_others(
     return float(np.mean((below + same / 2) / others.size))
 
 
+def listed_among_alike(
+    norms: Float[np.ndarray, " words"],
+    counts: Int[np.ndarray, " words"],
+    words: Sequence[str],
+    listed: Collection[str],
+    k: int = 20,
+) -> dict[str, float]:
+    """Of each listed word, the share of words of like frequency that moved less.
+
+    Frequent words are updated more often and move farther for that alone. A listed word
+    is set beside the k words that are not listed whose frequencies are nearest to its
+    own, by their ratio (of those as near, the more frequent); ties count half.
+    """
+    chosen = np.array([word in listed for word in words], bool)
+    rest = np.flatnonzero(~chosen)
+    if not len(rest):
+        return {}
+    logs = np.log(counts)
+    found = {}
+    for place in np.flatnonzero(chosen):
+        gaps = np.abs(logs[rest] - logs[place])
+        alike = rest[np.lexsort((-counts[rest], gaps))[:k]]
+        below = norms[alike] < norms[place]
+        same = norms[alike] == norms[place]
+        found[words[place]] = float(np.mean(below + same / 2))
+    return found
+
+
 def positive_share(neighbours: Sequence[Neighbour]) -> float:
     """Share of the neighbours with a positive side; nan where there are none."""
     sides = [neighbour.side > 0 for neighbour in neighbours]

@@ -132,3 +132,33 @@ def test_positive_share():
     sides = [delta.Neighbour("w", 0.5, side) for side in (1, -1, 0, 1)]
     assert delta.positive_share(sides) == 0.5
     assert np.isnan(delta.positive_share([]))
+
+
+def test_listed_words_beside_words_of_like_frequency():
+    rng = np.random.default_rng(0)
+    words = [f"w{i}" for i in range(60)]
+    counts = rng.integers(1, 500, 60)
+    norms = np.round(rng.random(60), 1)  # with ties
+    listed = {"w3", "w10", "w59", "missing"}
+    found = delta.listed_among_alike(norms, counts, words, listed, k=7)
+    assert set(found) == {"w3", "w10", "w59"}
+    for word, share in found.items():
+        own = int(word[1:])
+        others = [i for i in range(60) if words[i] not in listed]
+        others.sort(key=lambda i: (abs(np.log(counts[i] / counts[own])), -counts[i]))
+        points = [
+            1.0 if norms[i] < norms[own] else 0.5 if norms[i] == norms[own] else 0.0
+            for i in others[:7]
+        ]
+        assert share == pytest.approx(np.mean(points))
+
+
+def test_frequency_alone_lists_no_word():
+    """Norms that follow frequency: far above others, but not above their like."""
+    counts = np.arange(1, 1001)
+    words = [f"w{i}" for i in range(1000)]
+    norms = np.log(counts) + 0.01 * np.random.default_rng(0).normal(size=1000)
+    listed = {f"w{i}" for i in range(900, 980, 4)}
+    assert delta.listed_above_others(norms, words, listed) > 0.9
+    alike = delta.listed_among_alike(norms, counts, words, listed)
+    assert abs(np.mean([*alike.values()]) - 0.5) < 0.15
