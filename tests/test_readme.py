@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from jaxemb import pretrained
 from jaxemb.data import synthetic, vectors
 
 README = pathlib.Path(__file__).parents[1] / "README.md"
@@ -53,6 +54,13 @@ def test_word_vectors_are_trained_and_read_by_gensim(folder):
     path = str(folder / "vectors.bin")
     read = gensim.models.KeyedVectors.load_word2vec_format(path, binary=True)
     assert tuple(read.index_to_key) == names["tables"].words
+
+
+def test_a_pretrained_encoder_is_read(folder, bert, capsys):
+    pretrained.save_hf("all-MiniLM-L6-v2", bert)
+    names = run(block_with("pretrained.load_hf("))
+    assert names["vectors"].shape == (2, bert.config.dim)
+    assert "1." in capsys.readouterr().out
 
 
 def test_a_lexicon_is_induced(folder, capsys):
