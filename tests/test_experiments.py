@@ -85,10 +85,7 @@ _OWED = {
     *(("delta_embedding", name) for name in ("bidaf", "esim", "esim-sick")),
     # These wait for data that is not here.
     *(("delta_embedding", name) for name in ("bidaf-squad", "esim-multinli")),
-    *(
-        ("subword_reconstruction", name)
-        for name in ("similarity", "analogies", "tagging")
-    ),
+    *(("subword_reconstruction", name) for name in ("analogies", "tagging")),
     *(("multitask_meta_embedding", name) for name in ("similarity", "distances")),
     *(("multitask_meta_embedding", name) for name in ("analogies", "pos")),
     *(("multitask_meta_embedding", name) for name in ("recipes", "imdb")),
