@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from etils import epath
 
+from experiments.common.findings import Findings
 from experiments.subword_reconstruction import data, model
 from experiments.subword_reconstruction.config import SHOWN, Config, Head
-from experiments.subword_reconstruction.findings import Findings
 from experiments.subword_reconstruction.reconstruct import (
     COSINE,
     FLOOR,

@@ -254,6 +254,31 @@ def heat_map(
     return figure
 
 
+def joined_words(
+    places: Mapping[str, Sequence[float]],
+    pairs: Sequence[tuple[str, str]],
+    title: str,
+) -> Figure:
+    """Words on a plane without scales, those of a pair joined by a line."""
+    figure, axes = _figure(6.0, 4.6)
+    for first, second in pairs:
+        ends = np.array([places[first], places[second]])
+        axes.plot(*ends.T, color=MUTED, lw=1.0, alpha=0.7, zorder=1)
+    for side, (colour, marker) in enumerate(zip(PALETTE, "os", strict=False)):
+        for pair in pairs:
+            place = tuple(places[pair[side]])
+            axes.plot(*place, marker, color=colour, markersize=4.5)
+            axes.annotate(
+                pair[side], place, (4, 3), textcoords="offset points",
+                color=colour, fontsize=8.5,
+            )  # fmt: skip
+    axes.set_xticks([])
+    axes.set_yticks([])
+    axes.margins(0.12)
+    _title(figure, title)
+    return figure
+
+
 def boxes(spreads: Mapping[str, Sequence[float]], title: str) -> Figure:
     """Box plots of five numbers each: whisker, quartile, median, quartile, whisker."""
     figure, axes = _figure(6.0, 1.0 + 0.4 * max(1, len(spreads)))

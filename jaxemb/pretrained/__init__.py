@@ -14,6 +14,7 @@ from jaxemb.pretrained.huggingface import (
     save_hf,
 )
 from jaxemb.pretrained.masking import Hidden, mlm_mask
+from jaxemb.pretrained.tables import token_table, type_averages
 from jaxemb.pretrained.tokens import Cutter, Pieces, Window, padded, windows
 
 __all__ = [
@@ -29,5 +30,7 @@ __all__ = [
     "mlm_mask",
     "padded",
     "save_hf",
+    "token_table",
+    "type_averages",
     "windows",
 ]

@@ -1,0 +1,121 @@
+"""Every system's table of the same words, trained where it has to be and kept."""
+
+import functools
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments.dynamic_to_static.config import OURS, Config
+from experiments.dynamic_to_static.data import Text
+from jaxemb import pretrained, static
+from jaxemb.data.vectors import WordVectors
+from jaxemb.spaces.components import Components
+from jaxemb.train import results
+
+
+class Tables:
+    """Tables by system and seed."""
+
+    def __init__(self, config: Config, text: Text):
+        self._config = config
+        self._text = text
+        self.folders: dict[Path, None] = {}
+
+    def table(self, system: str, seed: int) -> WordVectors:
+        """A system's vectors of all words; the same for every seed if untrained."""
+        if system in OURS:
+            return self.contextual(system, seed).vectors()
+        if system in ("SG", "CBOW", "fastText"):
+            return self._baseline(system, seed)
+        return self._untrained(system)
+
+    def contextual(
+        self, system: str, seed: int, **settings: Any
+    ) -> static.ContextTables:
+        """What is trained against the encoder.
+
+        Args:
+          system: one of `OURS`.
+          seed: of the run.
+          **settings: of `ContextToStatic`, beside those of the system and the config.
+        """
+        config = self._config
+        chosen = {"window": config.window, **OURS[system], **settings}
+        named = "".join(f"-{value}" for value in settings.values())
+        folder = self._folder(f"{system}{named}", seed)
+        with results.recorded(folder):
+            return static.train_contextual(
+                self._text.corpus,
+                self._text.vectors,
+                static.ContextToStatic(negatives=config.negatives, **chosen),
+                self._training(seed, sample=0.0, dynamic=False),
+                folder,
+                clip_norm=config.clip_norm,
+                encoder=self._text.identity,
+                **self._shown(f"{system}{named}, seed {seed}"),
+            )
+
+    def origins(self) -> list[Mapping[str, Any]]:
+        """Of every table that was asked for."""
+        return [results.origin(folder) for folder in self.folders]
+
+    def _baseline(self, system: str, seed: int) -> WordVectors:
+        config = self._config
+        window = {"window": config.window, "negatives": config.negatives}
+        objective = {
+            "SG": static.SkipGram(**window),
+            "CBOW": static.CBOW(**window),
+            "fastText": static.SubwordSkipGram(buckets=config.buckets, **window),
+        }[system]
+        folder = self._folder(system, seed)
+        with results.recorded(folder):
+            tables = static.train(
+                self._text.corpus,
+                objective,
+                self._training(seed, sample=config.sample),
+                folder,
+                **self._shown(f"{system}, seed {seed}"),
+            )
+        return WordVectors(tables.words, tables.vectors().matrix, unique=True)
+
+    @functools.cache  # noqa: B019 (the tables live as long as their run)
+    def _untrained(self, system: str) -> WordVectors:
+        words = self._text.corpus.words
+        if system == "input table":
+            return self._text.input_table(words)
+        if system == "average":
+            means = pretrained.type_averages(
+                self._text.vectors, np.asarray(self._text.corpus.tokens), len(words)
+            )
+            return WordVectors(words, means, unique=True)
+        average = self._untrained("average").matrix
+        width = min(self._config.dim, average.shape[1])
+        projected = Components.of(average).project(average, slice(width))
+        return WordVectors(words, projected.astype(np.float32), unique=True)
+
+    def _training(self, seed: int, **settings: Any) -> static.Training:
+        config = self._config
+        return static.Training(
+            dim=config.dim,
+            epochs=config.epochs,
+            learning_rate=config.learning_rate,
+            layout=static.Layout(groups=config.groups),
+            seed=seed,
+            **settings,
+        )
+
+    def _folder(self, name: str, seed: int) -> Path:
+        folder = self._text.folder / name / f"seed-{seed}"
+        self.folders[folder] = None
+        return folder
+
+    def _shown(self, name: str) -> dict[str, Any]:
+        run = self._config.run
+        return {
+            "mode": run.parallel,
+            "progress": run.progress,
+            "tensorboard": run.tensorboard,
+            "name": name,
+        }
