@@ -89,6 +89,7 @@ _OWED = {
         ("subword_reconstruction", name)
         for name in ("similarity", "analogies", "tagging")
     ),
+    *(("dynamic_to_static", name) for name in ("similarity", "windows", "tagging")),
     *(("multitask_meta_embedding", name) for name in ("similarity", "distances")),
     *(("multitask_meta_embedding", name) for name in ("analogies", "pos")),
     *(("multitask_meta_embedding", name) for name in ("recipes", "imdb")),

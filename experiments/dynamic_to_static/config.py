@@ -10,6 +10,7 @@ from jaxemb.data import sources
 from jaxemb.errors import InputError
 
 SLUG = "dynamic_to_static"
+NOT_HERE = "an ELMo-like encoder"
 TITLE = "Using dynamic embeddings to improve static embeddings"
 
 Study = Literal["similarity", "windows", "tagging"]
@@ -31,6 +32,8 @@ OURS: Mapping[str, Mapping[str, Any]] = {
     "ours": {},
     "ours, itself": {"include_self": True},
     "ours, uniform": {"attention": False},
+    "ours, uniform, itself": {"attention": False, "include_self": True},
+    "ours, scaled": {"scaled": True},
     "ours, weights fixed": {"stop_gradient": True},
     "code": {"variant": "released_code", "bias": True},
     "code, itself": {"variant": "released_code", "bias": True, "include_self": True},
@@ -39,8 +42,8 @@ TRAINED = ("SG", "CBOW", "fastText")
 UNTRAINED = ("input table", "average", "average, PCA")
 System = Literal[
     "SG", "CBOW", "fastText", "input table", "average", "average, PCA",
-    "ours", "ours, itself", "ours, uniform", "ours, weights fixed",
-    "code", "code, itself",
+    "ours", "ours, itself", "ours, uniform", "ours, uniform, itself",
+    "ours, scaled", "ours, weights fixed", "code", "code, itself",
 ]  # fmt: skip
 
 # Of Figure 6 the paper names three pairs; these are more of the same kind.
@@ -109,6 +112,8 @@ class Config(Experiment):
         "ours",
         "ours, itself",
         "ours, uniform",
+        "ours, uniform, itself",
+        "ours, scaled",
         "code",
         "code, itself",
     )
@@ -126,7 +131,7 @@ class Config(Experiment):
     """Rows that fastText's n-grams are hashed to."""
     groups: int | None = None
     """Groups of 16 words in an update of tables; the trainer's choice unless given."""
-    widths: tuple[int, ...] = (1, 2, 3, 5, 8)
+    widths: tuple[int, ...] = (1, 2, 3, 4, 5, 6, 7, 8)
     """Windows of Figure 4, with attention and without (Figure 5)."""
     seeds: int = 3
     tagging: Tagging = Tagging()

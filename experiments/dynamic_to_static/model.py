@@ -21,7 +21,7 @@ class Tables:
     def __init__(self, config: Config, text: Text):
         self._config = config
         self._text = text
-        self.folders: dict[Path, None] = {}
+        self._folders: dict[Path, None] = {}
 
     def table(self, system: str, seed: int) -> WordVectors:
         """A system's vectors of all words; the same for every seed if untrained."""
@@ -43,8 +43,7 @@ class Tables:
         """
         config = self._config
         chosen = {"window": config.window, **OURS[system], **settings}
-        named = "".join(f"-{value}" for value in settings.values())
-        folder = self._folder(f"{system}{named}", seed)
+        folder = self.folder(system, seed, **settings)
         with results.recorded(folder):
             return static.train_contextual(
                 self._text.corpus,
@@ -54,12 +53,19 @@ class Tables:
                 folder,
                 clip_norm=config.clip_norm,
                 encoder=self._text.identity,
-                **self._shown(f"{system}{named}, seed {seed}"),
+                **self._shown(f"{folder.parent.name}, seed {seed}"),
             )
+
+    def folder(self, system: str, seed: int, **settings: Any) -> Path:
+        """Where a trained system is kept; it is then a part of the results."""
+        named = "".join(f", {name} {value}" for name, value in settings.items())
+        folder = self._text.folder / f"{system}{named}" / f"seed-{seed}"
+        self._folders[folder] = None
+        return folder
 
     def origins(self) -> list[Mapping[str, Any]]:
         """Of every table that was asked for."""
-        return [results.origin(folder) for folder in self.folders]
+        return [results.origin(folder) for folder in self._folders]
 
     def _baseline(self, system: str, seed: int) -> WordVectors:
         config = self._config
@@ -69,7 +75,7 @@ class Tables:
             "CBOW": static.CBOW(**window),
             "fastText": static.SubwordSkipGram(buckets=config.buckets, **window),
         }[system]
-        folder = self._folder(system, seed)
+        folder = self.folder(system, seed)
         with results.recorded(folder):
             tables = static.train(
                 self._text.corpus,
@@ -105,11 +111,6 @@ class Tables:
             seed=seed,
             **settings,
         )
-
-    def _folder(self, name: str, seed: int) -> Path:
-        folder = self._text.folder / name / f"seed-{seed}"
-        self.folders[folder] = None
-        return folder
 
     def _shown(self, name: str) -> dict[str, Any]:
         run = self._config.run

@@ -159,6 +159,15 @@ class Curve(NamedTuple):
     high: Sequence[float] | None = None
 
 
+def banded(x: Sequence[float], values: Sequence[Sequence[float]]) -> Curve:
+    """A line of means with 95 % bands; `values` has those of all seeds at each x."""
+    bands = [statistics.t_interval(point) for point in values]
+    means = [band.mean for band in bands]
+    if not all(band.known for band in bands):
+        return Curve(list(x), means)
+    return Curve(list(x), means, [b.low for b in bands], [b.high for b in bands])
+
+
 def curves(
     lines: Mapping[str, Curve],
     title: str,

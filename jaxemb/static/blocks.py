@@ -37,9 +37,10 @@ class Layout:
     once, and the distance at which the learning rate falls."""
     groups: int | None = None
     """Groups of an update, which devices and processes share out: a multiple of their
-    number. If None, 64, or 16 where words are made of n-grams: the same n-gram comes
-    often, and all its places in an update move it at once. Take fewer, too, for a
-    vocabulary so small that an update meets every word often."""
+    number. If None, 64, or 16 where words are made of n-grams or of an encoder's
+    vectors: the same n-gram comes often, and all its places in an update move it at
+    once. Take fewer, too, for a vocabulary so small that an update meets every word
+    often."""
     group: int = 16
     """Neighbouring words that share a matrix product and their noise words."""
 

@@ -209,6 +209,9 @@ class ContextTables:
 
 class _Prepared(Prepared):
     def __init__(self, corpus, objective: ContextToStatic, training, vectors):
+        # All centres of an update move one U, as if it were a frequent n-gram.
+        layout = training.layout.settled(subwords=True)
+        training = dataclasses.replace(training, layout=layout)
         super().__init__(corpus, objective, training, vectors)
         self._width = vectors.dim
 

@@ -34,7 +34,8 @@ def descend(
     most: float | None = None,
     *,
     whole: Sequence[str] = (),
-    largest: Float[Array, ""] | None = None,
+    examples: Float[Array, ""] | None = None,
+    clip_norm: float | None = None,
 ) -> tuple[Tables, Any]:
     """One step of gradient descent on the rows named.
 
@@ -47,9 +48,12 @@ def descend(
       most: how many gradients a row takes at the full rate. None of them knows of the
         others, so that the sum of very many overshoots; beyond `most` places the sum is
         scaled as if there were so many.
-      whole: tables that the loss reads as they are, beside the rows.
-      largest: the length that the gradient of all parameters together, each row's
-        places added up, is cut to where it is longer; None: never.
+      whole: tables that the loss reads as they are, beside the rows, and of which every
+        example is a place.
+      examples: how many the loss is a sum over, on all devices; for `whole` and
+        `clip_norm`.
+      clip_norm: the length of all parameters' gradient together, divided by the
+        examples, that a longer one is cut to; None: never.
 
     Returns:
       The tables, and what `loss_fn` gave before the step.
@@ -57,13 +61,15 @@ def descend(
     grads, loss = _gradient(tables, ids, loss_fn, whole)
     of_whole = axes.sum_over_devices({name: grads.pop(name) for name in whole})
     ids, grads = axes.on_every_device((dict(ids), grads))
-    if largest is not None:
+    if clip_norm is not None:
         squares = sum(jnp.sum(jnp.square(g)) for g in of_whole.values())
         squares += sum(_square(ids[name], grads[name]) for name in ids)
-        learning_rate *= jnp.minimum(1, largest * jax.lax.rsqrt(squares + 1e-30))
+        longest = clip_norm * examples
+        learning_rate *= jnp.minimum(1, longest * jax.lax.rsqrt(squares + 1e-30))
     tables = dict(tables)
     for name, gradient in of_whole.items():
-        tables[name] -= learning_rate * gradient
+        share = 1.0 if most is None else jnp.minimum(1, most / jnp.maximum(examples, 1))
+        tables[name] -= learning_rate * share * gradient
     for name, index in ids.items():
         steps = -learning_rate * grads[name]
         if most is not None:

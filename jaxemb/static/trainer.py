@@ -265,10 +265,7 @@ def make_step(
             tables, total, words = carry
             key = jax.random.fold_in(state.step_key, number)
             block = _block(objective, state.frozen["noise"], batch, number, key)
-            largest = None
-            if clip_norm is not None:
-                centres = jnp.sum(block.before + block.after > 0, dtype=jnp.float32)
-                largest = clip_norm * axes.sum_over_devices(centres)
+            centres = jnp.sum(block.before + block.after > 0, dtype=jnp.float32)
             tables, loss = descent.descend(
                 tables,
                 objective.ids(block),
@@ -276,7 +273,8 @@ def make_step(
                 rate,
                 most,
                 whole=whole,
-                largest=largest,
+                examples=axes.sum_over_devices(centres),
+                clip_norm=clip_norm,
             )
             return tables, total + loss.shown, words + loss.words
 
@@ -293,7 +291,7 @@ def make_step(
     return step
 
 
-def _block_losses(objective: Objective):
+def _block_losses(objective: Any):
     """From tables and a batch to its loss, summed over all words, and their number."""
 
     def losses(variables, batch):
