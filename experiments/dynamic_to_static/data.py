@@ -18,6 +18,7 @@ from jaxemb.eval import kinds
 from jaxemb.eval import sources as tests_lib
 from jaxemb.train import results
 
+PLANTED = 200  # sentences of the planted text
 _SEED = 0  # of the order of sentences, the same for every run
 
 Sentences = Sequence[Sequence[str]]
@@ -186,7 +187,7 @@ def _finished(folder: Path) -> bool:
 
 
 def _planted(config: Config) -> Text:
-    world = synthetic.planted_senses(sentences=200)
+    world = synthetic.planted_senses(sentences=PLANTED)
     shared = Path(config.shared_folder)
     if not (shared / "text").exists():
         corpus.build(world.sentences, shared / "text", min_count=1, progress=False)

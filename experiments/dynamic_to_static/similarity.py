@@ -92,7 +92,7 @@ def study(
             near.setdefault(system, told["near"])
         _say(system, values[system])
     metrics = list(dict.fromkeys(m for own in values.values() for m in own))
-    metrics.sort(key=lambda m: (not m.startswith("mean"), metrics.index(m)))
+    metrics.sort(key=lambda m: not m.startswith("mean"))  # these first
     for metric in metrics:
         named = f"{metric} ({coverage[metric]})" if metric in coverage else metric
         findings.shown.append(named)

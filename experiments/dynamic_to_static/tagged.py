@@ -7,8 +7,10 @@ import numpy as np
 
 from experiments.common.datasets import described, planted
 from experiments.dynamic_to_static.config import Config, Task
+from experiments.dynamic_to_static.data import PLANTED
 from jaxemb.data import batching, conll, conllu, sources, synthetic, vocab
 from jaxemb.data.vectors import WordVectors
+from jaxemb.errors import InputError
 from jaxemb.eval import lookup
 from jaxemb.train import results
 
@@ -93,7 +95,19 @@ def rows_of(corpus: Corpus, table: WordVectors) -> tuple[np.ndarray, float]:
 def scaled(vectors: np.ndarray) -> np.ndarray:
     """Vectors divided by one number, so that those that are not 0 have that length."""
     lengths = np.linalg.norm(np.asarray(vectors, np.float32), axis=1)
+    if not lengths.any():
+        raise InputError("no word of the sentences to tag has a vector in the table")
     return (vectors * (_NORM / lengths[lengths > 0].mean())).astype(np.float32)
+
+
+def _senses(world: synthetic.PlantedSenses, words: Sequence[str]) -> tuple[str, ...]:
+    """A tag for homographs only: the sense that the word after them tells."""
+    tags = ["O"] * len(words)
+    for place, word in enumerate(words):
+        if word in world.neighbours:
+            first, _ = world.neighbours[word]
+            tags[place] = "B-one" if words[place + 1] in first else "B-other"
+    return tuple(tags)
 
 
 def _ends(word: str) -> str:
@@ -106,11 +120,10 @@ def _parts(
     config: Config, task: Task
 ) -> tuple[dict[str, list[Sentence]], results.Data]:
     if config.text == "planted":
-        made = synthetic.planted_morphology().sentences
-        every = [tuple(zip(*s, strict=True)) for s in made]
-        own = [(words, tuple(f"B-{tag}" for tag in tags)) for words, tags in every]
-        parts = {"train": own[:40], "dev": own[40:50], "test": own[50:]}
-        return parts, planted("planted sentences", len(own))
+        world = synthetic.planted_senses(sentences=PLANTED)
+        own = [(s, _senses(world, s)) for s in world.sentences]
+        parts = {"train": own[:60], "dev": own[60:80], "test": own[80:100]}
+        return parts, planted("planted senses, tagged", 100)
     most = config.tagging.sentences
     if task == "pos":
         found = sources.get("ud-english-ewt")

@@ -100,7 +100,7 @@ class Tagged(NamedTuple):
     """What a study leaves beside its findings."""
 
     folders: list[epath.Path]
-    """Of the taggers."""
+    """Of the taggers and of the features that they read."""
     data: list[results.Data]
 
 
@@ -249,12 +249,17 @@ def study(
     folders, used = [], {}
     for task in config.tagging.tasks:
         taggers = Taggers(config, task, workdir)
+        if "encoder" in config.tagging.rows and config.text != "planted":
+            folders.append(epath.Path(_features(config, text, task)))
         used[task] = taggers.corpus.data
         scores: dict[str, list[float]] = {}
         for row in config.tagging.rows:
-            dev, covered = [], []
+            dev, covered, source = [], [], None
             for seed in range(config.seeds):
-                source = _source(config, text, tables, taggers.corpus, row, seed, task)
+                if source is None or row in OURS or row in TRAINED:
+                    source = _source(
+                        config, text, tables, taggers.corpus, row, seed, task
+                    )
                 if source.data:
                     used[row] = source.data
                 best = taggers.fit(row, source, seed)
@@ -299,13 +304,16 @@ def _encoded(
     """The encoder's vectors of every word of every part, in their order."""
     sentences = [words for own in corpus.parts.values() for words, _ in own]
     if config.text == "planted":
-        rng = np.random.default_rng(0)
-        signs = rng.normal(size=(len(corpus.tags) + 1, 8))
-        values = [_ragged(own["tags"]).values for own in corpus.columns.values()]
-        return signs[np.concatenate(values)].astype(np.float32)
-    folder = Path(config.shared_folder) / f"features-{text.encoder.name}-{task}"
+        count = sum(map(len, sentences))  # the first of the text
+        return tagged.scaled(text.vectors(np.arange(count)))
+    folder = _features(config, text, task)
     rows = text.encoder.features(sentences, folder, config.run.progress).rows
     return tagged.scaled(rows)
+
+
+def _features(config: Config, text: data.Text, task: Task) -> Path:
+    name = f"features-{text.encoder.name}{text.encoder.layer:+d}-{task}"
+    return Path(config.shared_folder) / name
 
 
 def _claims(task: Task, scores: dict[str, list[float]], findings: Findings) -> None:

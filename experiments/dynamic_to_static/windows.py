@@ -41,7 +41,7 @@ def study(
             told = ", ".join(f"{m} {np.mean(v):.2f}" for m, v in own.items())
             terminal.say(f"{arm}, window {width}: {told}")
     metrics = list(values["attention"][config.widths[0]])
-    metrics.sort(key=lambda m: (not m.startswith("mean"), metrics.index(m)))
+    metrics.sort(key=lambda m: not m.startswith("mean"))  # these first
     for metric in metrics:
         for arm, by_width in values.items():
             for width, own in by_width.items():

@@ -264,7 +264,7 @@ def heat_map(
 
 
 def joined_words(
-    places: Mapping[str, Sequence[float]],
+    places: Mapping[str, Float[np.ndarray, " two"]],
     pairs: Sequence[tuple[str, str]],
     title: str,
 ) -> Figure:
