@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments.common.devices import mesh_for
 from experiments.dynamic_to_static.config import OURS, Config
 from experiments.dynamic_to_static.data import Text
 from jaxemb import pretrained, static
@@ -49,10 +50,11 @@ class Tables:
                 self._text.corpus,
                 self._text.vectors,
                 static.ContextToStatic(negatives=config.negatives, **chosen),
-                self._training(seed, sample=0.0, dynamic=False),
+                self._training(config.groups, seed, sample=0.0, dynamic=False),
                 folder,
                 clip_norm=config.clip_norm,
                 encoder=self._text.identity,
+                mesh=mesh_for(config.groups),
                 **self._shown(f"{folder.parent.name}, seed {seed}"),
             )
 
@@ -80,7 +82,7 @@ class Tables:
             tables = static.train(
                 self._text.corpus,
                 objective,
-                self._training(seed, sample=config.sample),
+                self._training(config.baseline_groups, seed, sample=config.sample),
                 folder,
                 **self._shown(f"{system}, seed {seed}"),
             )
@@ -101,13 +103,15 @@ class Tables:
         projected = Components.of(average).project(average, slice(width))
         return WordVectors(words, projected.astype(np.float32), unique=True)
 
-    def _training(self, seed: int, **settings: Any) -> static.Training:
+    def _training(
+        self, groups: int | None, seed: int, **settings: Any
+    ) -> static.Training:
         config = self._config
         return static.Training(
             dim=config.dim,
             epochs=config.epochs,
             learning_rate=config.learning_rate,
-            layout=static.Layout(groups=config.groups),
+            layout=static.Layout(groups=groups),
             seed=seed,
             **settings,
         )

@@ -20,7 +20,7 @@ from jaxemb import losses, numerics
 from jaxemb.data.corpus import Corpus
 from jaxemb.data.vectors import WordVectors
 from jaxemb.errors import InputError
-from jaxemb.static import noise, rows, running
+from jaxemb.static import rows, running
 from jaxemb.static.objectives import Block, Loss, Rows
 from jaxemb.static.settings import check_at_least
 from jaxemb.static.trainer import Prepared, Training, make_step, most_places
@@ -226,14 +226,7 @@ class _Prepared(Prepared):
         }
         if self._objective.bias:
             params["bias"] = jnp.zeros(training.dim)
-        counts = np.asarray(self._corpus.counts)
-        return State(
-            step=jnp.zeros([], jnp.int32),
-            key=jax.random.key_data(root_key),
-            params=params,
-            opt_state=(),
-            frozen={"noise": noise.unigram(counts, training.noise_power)},
-        )
+        return self._first(params, root_key)
 
 
 def train_contextual(

@@ -174,13 +174,17 @@ class Prepared:
         }
         if self.ngrams is not None:
             params["ngrams"] = rows.uniform(ngram_key, len(self.ngrams), shape, width)
+        return self._first(params, root_key)
+
+    def _first(self, params: dict[str, jax.Array], root_key: jax.Array) -> State:
+        """The state at step 0 of these parameters."""
         counts = np.asarray(self._corpus.counts)
         return State(
             step=jnp.zeros([], jnp.int32),
             key=jax.random.key_data(root_key),
             params=params,
             opt_state=(),
-            frozen={"noise": noise.unigram(counts, training.noise_power)},
+            frozen={"noise": noise.unigram(counts, self._training.noise_power)},
         )
 
     @property
