@@ -72,7 +72,8 @@ def small(tmp_path, monkeypatch):
         return config_of(
             "custom", "--encoder", str(folder), "--workdir", str(tmp_path / "run"),
             "--lengths", "3", "5", "--min-count", "1", "--dim", "4", "--epochs", "1",
-            "--groups", "8", "--baseline-groups", "8", "--sample", "0", "--no-progress", *arguments,
+            "--groups", "8", "--baseline-groups", "8", "--sample", "0",
+            "--no-progress", *arguments,
         )  # fmt: skip
 
     return make
