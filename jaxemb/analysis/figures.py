@@ -159,7 +159,10 @@ class Curve(NamedTuple):
     high: Sequence[float] | None = None
 
 
-def banded(x: Sequence[float], values: Sequence[Sequence[float]]) -> Curve:
+def banded(
+    x: Sequence[float] | Sequence[int],
+    values: Sequence[Sequence[float]] | Float[np.ndarray, "points seeds"],
+) -> Curve:
     """A line of means with 95 % bands; `values` has those of all seeds at each x."""
     bands = [statistics.t_interval(point) for point in values]
     means = [band.mean for band in bands]
