@@ -86,6 +86,7 @@ _OWED = {
     # These wait for data that is not here.
     *(("delta_embedding", name) for name in ("bidaf-squad", "esim-multinli")),
     *(("subword_reconstruction", name) for name in ("analogies", "tagging")),
+    *(("dynamic_to_static", name) for name in ("similarity", "windows", "tagging")),
     *(("multitask_meta_embedding", name) for name in ("similarity", "distances")),
     *(("multitask_meta_embedding", name) for name in ("analogies", "pos")),
     *(("multitask_meta_embedding", name) for name in ("recipes", "imdb")),

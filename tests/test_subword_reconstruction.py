@@ -10,6 +10,7 @@ import optax
 import pytest
 
 from experiments.common import cli
+from experiments.common.findings import Findings
 from experiments.subword_reconstruction import config as presets
 from experiments.subword_reconstruction import (
     data,
@@ -21,7 +22,6 @@ from experiments.subword_reconstruction import (
     tagged,
     tagging,
 )
-from experiments.subword_reconstruction.findings import Findings
 from jaxemb import nn as jnn
 from jaxemb import train
 from jaxemb.data import batching, sources, synthetic, vocab
@@ -395,7 +395,7 @@ def test_a_share_of_the_fitted_is_noise():
 
 def test_verdicts_are_of_paired_differences():
     """By hand: t of two degrees of freedom at 97.5 % is 4.3027."""
-    findings = Findings()
+    findings = Findings(paper=presets.PAPER)
     better, worse = [3.0, 4.0, 6.0], [1.0, 2.0, 3.0]
     findings.beats("a", better, worse, printed=_PRINTED)
     findings.beats("b", worse, better)
@@ -407,7 +407,7 @@ def test_verdicts_are_of_paired_differences():
     evidence = findings.claims[0].evidence
     assert f"[{low:.3g}, {high:.3g}], 3 seeds" in evidence
     assert evidence.endswith("in the paper 13 against 3")
-    planted = Findings(beside_paper=False)
+    planted = Findings()
     planted.beats("a", better, worse, printed=_PRINTED)
     assert "paper" not in planted.claims[0].evidence
 

@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 from etils import epath
 
+from experiments.common.findings import Findings
 from experiments.subword_reconstruction import data, model
 from experiments.subword_reconstruction.config import Config
-from experiments.subword_reconstruction.findings import Findings
 from experiments.subword_reconstruction.reconstruct import School, Taught
 from jaxemb import terminal
 from jaxemb.analysis import linear

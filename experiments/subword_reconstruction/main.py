@@ -5,10 +5,10 @@ import dataclasses
 import jax
 from etils import epath
 
+from experiments.common.findings import Findings
 from experiments.common.rows import print_claims, print_side_by_side
 from experiments.subword_reconstruction import data, linear, students, tagged
-from experiments.subword_reconstruction.config import SLUG, Config
-from experiments.subword_reconstruction.findings import Findings
+from experiments.subword_reconstruction.config import PAPER, SLUG, Config
 from jaxemb import terminal
 from jaxemb.errors import InputError
 from jaxemb.train import results
@@ -20,7 +20,7 @@ def run(config: Config) -> dict:
     if jax.process_count() > 1:
         raise InputError("this experiment runs in one process")
     workdir = epath.Path(config.workdir)
-    findings = Findings(beside_paper=config.preset != "smoke")
+    findings = Findings(paper={} if config.preset == "smoke" else PAPER)
     with results.recorded(workdir):
         world = data.load(config)
         teacher = world.teacher

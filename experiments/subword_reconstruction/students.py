@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from etils import epath
 
+from experiments.common.findings import Findings
 from experiments.subword_reconstruction import data, model
 from experiments.subword_reconstruction.config import SHOWN, Config, Head
-from experiments.subword_reconstruction.findings import Findings
 from experiments.subword_reconstruction.reconstruct import (
     COSINE,
     FLOOR,
@@ -23,7 +23,7 @@ from experiments.subword_reconstruction.reconstruct import (
 from jaxemb import storage, terminal
 from jaxemb.analysis import figures, reconstruction
 from jaxemb.data.vectors import WordVectors
-from jaxemb.eval import analogy, intervals, neighbours
+from jaxemb.eval import analogy, neighbours
 
 SYNTACTIC, SEMANTIC = "syntactic analogies (%)", "semantic analogies (%)"
 OVERLAP = "neighbours shared with the teacher (Jaccard, %)"
@@ -169,7 +169,9 @@ class Students:
         starts = scores["random"][SIMILARITY]
         epochs = range(0, last + 1, config.curve_every)
         lines = {
-            name: _banded(epochs, [self._at(name, e, SIMILARITY) for e in epochs])
+            name: figures.banded(
+                epochs, [self._at(name, e, SIMILARITY) for e in epochs]
+            )
             for name in self._taught
         }
         figures.save(
@@ -226,7 +228,7 @@ class Students:
         lines = {}
         for name in self._taught:
             points = np.array([self._at(name, epoch, FLOOR) for epoch in epochs])
-            lines[name] = _banded(epochs, points / points[0].mean())
+            lines[name] = figures.banded(epochs, points / points[0].mean())
         figures.save(
             figures.curves(
                 lines,
@@ -339,15 +341,6 @@ def study(
                 ends["relu"][distance],
                 ends[head][distance],
             )
-
-
-def _banded(x: Sequence[int], values: Sequence[Sequence[float]]) -> figures.Curve:
-    """A line of means; `values` has the seeds' for every point."""
-    bands = [intervals.t_interval(point) for point in values]
-    low, high = ([getattr(b, end) for b in bands] for end in ("low", "high"))
-    known = all(band.known for band in bands)
-    means = [band.mean for band in bands]
-    return figures.Curve(list(x), means, *((low, high) if known else ()))
 
 
 def _answered(table: WordVectors, sections: Mapping) -> float:

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from etils import epath
 
+from experiments.common.findings import Findings
 from experiments.subword_reconstruction import data, tagging
 from experiments.subword_reconstruction.config import Config
-from experiments.subword_reconstruction.findings import Findings
 from experiments.subword_reconstruction.tagging import DEV, TEST, Cell, System, Taggers
 from jaxemb import terminal
 from jaxemb.analysis import figures

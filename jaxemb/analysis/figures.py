@@ -159,6 +159,18 @@ class Curve(NamedTuple):
     high: Sequence[float] | None = None
 
 
+def banded(
+    x: Sequence[float] | Sequence[int],
+    values: Sequence[Sequence[float]] | Float[np.ndarray, "points seeds"],
+) -> Curve:
+    """A line of means with 95 % bands; `values` has those of all seeds at each x."""
+    bands = [statistics.t_interval(point) for point in values]
+    means = [band.mean for band in bands]
+    if not all(band.known for band in bands):
+        return Curve(list(x), means)
+    return Curve(list(x), means, [b.low for b in bands], [b.high for b in bands])
+
+
 def curves(
     lines: Mapping[str, Curve],
     title: str,
@@ -250,6 +262,31 @@ def heat_map(
     axes.set_xlabel(x_label)
     axes.set_ylabel(y_label, color=INK)
     axes.grid(visible=False)
+    _title(figure, title)
+    return figure
+
+
+def joined_words(
+    places: Mapping[str, Float[np.ndarray, " two"]],
+    pairs: Sequence[tuple[str, str]],
+    title: str,
+) -> Figure:
+    """Words on a plane without scales, those of a pair joined by a line."""
+    figure, axes = _figure(6.0, 4.6)
+    for first, second in pairs:
+        ends = np.array([places[first], places[second]])
+        axes.plot(*ends.T, color=MUTED, lw=1.0, alpha=0.7, zorder=1)
+    for side, (colour, marker) in enumerate(zip(PALETTE, "os", strict=False)):
+        for pair in pairs:
+            place = tuple(places[pair[side]])
+            axes.plot(*place, marker, color=colour, markersize=4.5)
+            axes.annotate(
+                pair[side], place, (4, 3), textcoords="offset points",
+                color=colour, fontsize=8.5,
+            )  # fmt: skip
+    axes.set_xticks([])
+    axes.set_yticks([])
+    axes.margins(0.12)
     _title(figure, title)
     return figure
 

@@ -2,15 +2,17 @@
 
 from jaxemb.losses import distances
 from jaxemb.losses.classification import softmax_cross_entropy
-from jaxemb.losses.noise_contrast import sgns
+from jaxemb.losses.noise_contrast import aggregated_sgns, context_weights, sgns
 from jaxemb.losses.reconstruction import Reconstruction, reconstruction
 from jaxemb.losses.similarity import bce_from_distance, brier, exp_neg_distance
 from jaxemb.losses.sparsity import l21
 
 __all__ = [
     "Reconstruction",
+    "aggregated_sgns",
     "bce_from_distance",
     "brier",
+    "context_weights",
     "distances",
     "exp_neg_distance",
     "l21",

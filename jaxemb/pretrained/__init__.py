@@ -42,6 +42,7 @@ from jaxemb.pretrained.huggingface import (
 )
 from jaxemb.pretrained.masking import Hidden, mlm_mask
 from jaxemb.pretrained.sentences import encode_texts
+from jaxemb.pretrained.tables import token_table, type_averages
 from jaxemb.pretrained.tokens import (
     Cutter,
     LikeLengths,
@@ -69,6 +70,8 @@ __all__ = [
     "mlm_mask",
     "padded",
     "save_hf",
+    "token_table",
+    "type_averages",
     "variables_above",
     "windows",
 ]

@@ -9,6 +9,8 @@ its neighbours is part of one small matrix product. Nothing is laid out as pairs
 import dataclasses
 import functools
 import math
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -35,9 +37,10 @@ class Layout:
     once, and the distance at which the learning rate falls."""
     groups: int | None = None
     """Groups of an update, which devices and processes share out: a multiple of their
-    number. If None, 64, or 16 where words are made of n-grams: the same n-gram comes
-    often, and all its places in an update move it at once. Take fewer, too, for a
-    vocabulary so small that an update meets every word often."""
+    number. If None, 64, or 16 where words are made of n-grams or of an encoder's
+    vectors: the same n-gram comes often, and all its places in an update move it at
+    once. Take fewer, too, for a vocabulary so small that an update meets every word
+    often."""
     group: int = 16
     """Neighbouring words that share a matrix product and their noise words."""
 
@@ -94,6 +97,18 @@ def reach(
     return np.minimum(before, radius), np.minimum(after, radius)
 
 
+class _Drawn(NamedTuple):
+    """What is kept of a chunk."""
+
+    tokens: np.ndarray
+    places: np.ndarray
+    """Where each stands in the corpus."""
+    before: np.ndarray
+    after: np.ndarray
+    raw: int
+    """Words of the chunk before any were left out, unknown ones too."""
+
+
 class Blocks:
     """`blocks(step)`: the chunk of a step, its words drawn and laid out.
 
@@ -112,6 +127,7 @@ class Blocks:
         sample: float = 1e-3,
         seed: int = 0,
         ngrams: NGrams | None = None,
+        vectors: Callable[[np.ndarray], np.ndarray] | None = None,
         process: tuple[int, int] = (0, 1),
     ):
         """Plans the chunks.
@@ -125,6 +141,8 @@ class Blocks:
           sample: the frequency above which words are left out; 0 for never.
           seed: of order and draws.
           ngrams: of the vocabulary, to be laid out with the words.
+          vectors: from places in `corpus.tokens`, of any shape, to a vector of each,
+            to be laid out with the words.
           process: index and number of the processes that share a block.
         """
         if not 1 <= window <= _WIDEST:
@@ -142,7 +160,7 @@ class Blocks:
         self._corpus = corpus
         self._dynamic = dynamic
         self._sample, self._keep = sample, keep_probability(corpus.counts, sample)
-        self._seed, self._ngrams = seed, ngrams
+        self._seed, self._ngrams, self._vectors = seed, ngrams, vectors
         share = layout.groups // process[1]
         self._own_groups = slice(process[0] * share, (process[0] + 1) * share)
         number = max(1, math.ceil(len(corpus.tokens) / layout.chunk))
@@ -166,12 +184,13 @@ class Blocks:
           that fill up; `blocks`, `raw`: (groups,),
           how many blocks hold words, and how many words of text the step covers. With
           n-grams `ngrams`, `owners`: (groups, blocks, most), as `NGrams.lay_out` has
-          them.
+          them. With vectors `vectors`: (groups, blocks, group, dim), any numbers where
+          nothing but filling is.
 
         Raises:
           InputError: where no word of the whole epoch has a neighbour.
         """
-        tokens, before, after, raw = self._drawn(step)
+        tokens, places, before, after, raw = self._drawn(step)
         epoch = step // self.num_chunks
         if not before.any() and not self.has_neighbours(epoch):
             raise InputError(
@@ -196,16 +215,18 @@ class Blocks:
             most = self._ngrams.most(centres)
             own = self._ngrams.lay_out(centres[self._own_groups], most)
             batch["ngrams"], batch["owners"] = own
+        if self._vectors is not None:
+            own = self._in_groups(places, 0, 0)[self._own_groups]
+            batch["vectors"] = self._vectors(own)
         return batch
 
     @functools.lru_cache(maxsize=2)  # noqa: B019 - lives as long as the run
     def has_neighbours(self, epoch: int) -> bool:
         """Whether any word of an epoch has a neighbour, frequent words left out."""
         steps = range(epoch * self.num_chunks, (epoch + 1) * self.num_chunks)
-        return any(self._drawn(step)[1].any() for step in steps)
+        return any(self._drawn(step).before.any() for step in steps)
 
-    def _drawn(self, step: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-        """The words kept of a chunk, their neighbours before and after; all words."""
+    def _drawn(self, step: int) -> "_Drawn":
         epoch, place = divmod(step, self.num_chunks)
         chunk = int(self._order(epoch)[place])
         first, last = self._sentences[chunk : chunk + 2].tolist()
@@ -213,13 +234,14 @@ class Blocks:
         rng = np.random.default_rng([self._seed, epoch, 1 + place])
         kept = rng.random(len(tokens), np.float32) < self._keep[tokens]
         tokens, sentence = tokens[kept], sentence[kept]
+        places = int(self._corpus.starts[first]) + np.flatnonzero(kept)
         if self._dynamic:
             radius = rng.integers(1, self.window, len(tokens), np.int8, endpoint=True)
         else:
             radius = np.full(len(tokens), self.window, np.int8)
         before, after = reach(sentence, radius)
         raw = int(self._corpus.raw[last] - self._corpus.raw[first])
-        return tokens, before, after, raw
+        return _Drawn(tokens, places, before, after, raw)
 
     @functools.lru_cache(maxsize=2)  # noqa: B019 - lives as long as the run
     def _order(self, epoch: int) -> np.ndarray:

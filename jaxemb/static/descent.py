@@ -1,6 +1,6 @@
 """Row-sparse descent: gradients of the rows that were read, added where they are."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -32,6 +32,10 @@ def descend(
     loss_fn: RowLoss,
     learning_rate: Float[Array, ""],
     most: float | None = None,
+    *,
+    whole: Sequence[str] = (),
+    examples: Float[Array, ""] | None = None,
+    clip_norm: float | None = None,
 ) -> tuple[Tables, Any]:
     """One step of gradient descent on the rows named.
 
@@ -44,13 +48,28 @@ def descend(
       most: how many gradients a row takes at the full rate. None of them knows of the
         others, so that the sum of very many overshoots; beyond `most` places the sum is
         scaled as if there were so many.
+      whole: tables that the loss reads as they are, beside the rows, and of which every
+        example is a place.
+      examples: how many the loss is a sum over, on all devices; for `whole` and
+        `clip_norm`.
+      clip_norm: the length of all parameters' gradient together, divided by the
+        examples, that a longer one is cut to; None: never.
 
     Returns:
       The tables, and what `loss_fn` gave before the step.
     """
-    grads, loss = _gradient(tables, ids, loss_fn)
+    grads, loss = _gradient(tables, ids, loss_fn, whole)
+    of_whole = axes.sum_over_devices({name: grads.pop(name) for name in whole})
     ids, grads = axes.on_every_device((dict(ids), grads))
+    if clip_norm is not None:
+        squares = sum(jnp.sum(jnp.square(g)) for g in of_whole.values())
+        squares += sum(_square(ids[name], grads[name]) for name in ids)
+        longest = clip_norm * examples
+        learning_rate *= jnp.minimum(1, longest * jax.lax.rsqrt(squares + 1e-30))
     tables = dict(tables)
+    for name, gradient in of_whole.items():
+        share = 1.0 if most is None else jnp.minimum(1, most / jnp.maximum(examples, 1))
+        tables[name] -= learning_rate * share * gradient
     for name, index in ids.items():
         steps = -learning_rate * grads[name]
         if most is not None:
@@ -111,9 +130,26 @@ def unless_exploded(
     return jnp.where(total > largest * count, jnp.inf, total)
 
 
-def _gradient(tables: Tables, ids: Ids, loss_fn: RowLoss) -> tuple[Tables, Any]:
+def _gradient(
+    tables: Tables, ids: Ids, loss_fn: RowLoss, whole: Sequence[str] = ()
+) -> tuple[Tables, Any]:
     def first(rows):
         loss = loss_fn(rows)
         return (loss[0] if isinstance(loss, tuple) else loss), loss
 
-    return jax.grad(first, has_aux=True)(take(tables, ids))
+    read = {**take(tables, ids), **{name: tables[name] for name in whole}}
+    return jax.grad(first, has_aux=True)(read)
+
+
+def _square(
+    index: Int[Array, "..."], gradients: Float[Array, "... dim"]
+) -> Float[Array, ""]:
+    """The squared length of a table's gradient, of which rows may come in parts."""
+    index, rows = index.reshape(-1), gradients.reshape(-1, gradients.shape[-1])
+    order = jnp.argsort(index)
+    index = index[order]
+    number = jnp.cumsum(index != jnp.roll(index, 1))
+    sums = jax.ops.segment_sum(
+        rows[order], number, len(index) + 1, indices_are_sorted=True
+    )
+    return jnp.sum(jnp.square(sums))

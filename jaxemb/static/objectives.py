@@ -35,18 +35,25 @@ class Block(NamedTuple):
     window: int
     ngrams: Any = None  # int32 (groups, ngrams): rows of the centres' n-grams
     owners: Any = None  # int32 (groups, ngrams): whose; `group` for filling
+    vectors: Any = None  # float (groups, group, dim): of the centres, from elsewhere
 
     @property
     def centres(self) -> Int[Array, "groups group"]:
         """The words themselves."""
         return self.words[:, self.window : self.words.shape[1] - self.window]
 
-    def neighbours(self) -> Bool[Array, "groups group around"]:
-        """Which of `words` are the neighbours of each centre."""
+    def neighbours(self, itself: bool = False) -> Bool[Array, "groups group around"]:
+        """Which of `words` are the neighbours of each centre.
+
+        Args:
+          itself: count a centre that has neighbours among them.
+        """
         distance = self._distances()[None]  # 1 group around
         near = (distance >= -self.before[..., None]) & (
             distance <= self.after[..., None]
         )
+        if itself:
+            return near & (self.before + self.after > 0)[..., None]
         return near & (distance != 0)
 
     def neighboured(self) -> Bool[Array, "groups around group"]:

@@ -1,7 +1,7 @@
 """What all trainers share: how a run is carried out, and what identifies its text."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -69,6 +69,7 @@ def run(
     words: tuple[str, ...],
     config: Mapping[str, Any],
     learning_rate: float,
+    tables: Sequence[str] = ("",),
     evaluate: Callable[[State], Mapping[str, float]] | None = None,
 ) -> dict[str, np.ndarray]:
     """Takes the steps of all epochs, going on from the newest checkpoint.
@@ -85,6 +86,7 @@ def run(
       words: names of the tables' rows.
       config: all that the vectors depend on.
       learning_rate: what to lower if the run diverges.
+      tables: beginnings of the names of the parameters that `shard_rows` spreads.
       evaluate: from state to named scores.
 
     Returns:
@@ -98,7 +100,11 @@ def run(
         step,
         options.devices,
         mode=options.mode,
-        shard_rows=("^params/", "^opt_state/") if options.shard_rows else (),
+        shard_rows=[
+            f"^{part}/{name}" for part in ("params", "opt_state") for name in tables
+        ]
+        if options.shard_rows
+        else (),
     )
     write_words(epath.Path(workdir), words)
     try:

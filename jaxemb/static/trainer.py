@@ -1,7 +1,7 @@
 """Training of word vectors: an objective, a corpus, and the loop of `jaxemb.train`."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -102,12 +102,28 @@ def train(
 class Prepared:
     """What a run is made of, given a corpus, an objective and settings."""
 
-    def __init__(self, corpus: Corpus, objective: Objective, training: Training):
+    def __init__(
+        self,
+        corpus: Corpus,
+        objective: Any,
+        training: Training,
+        vectors: Callable[[np.ndarray], np.ndarray] | None = None,
+    ):
+        """Lays the text out.
+
+        Args:
+          corpus: to train on.
+          objective: what to train for.
+          training: everything else.
+          vectors: of places of the text, for objectives that read them; what the corpus
+            holds out has none.
+        """
         subwords = isinstance(objective, SubwordSkipGram)
         training = dataclasses.replace(
             training, layout=training.layout.settled(subwords)
         )
         self._corpus, self._objective, self._training = corpus, objective, training
+        self._vectors = vectors
         self.ngrams = None
         if isinstance(objective, SubwordSkipGram):
             self.ngrams = NGrams(
@@ -117,7 +133,7 @@ class Prepared:
         self.batches = self._blocks(corpus, process)
         self.num_chunks = self.batches.num_chunks
         self._held_out = None
-        if corpus.held_out:
+        if corpus.held_out and vectors is None:
             blocks = self._blocks(_same_draws(corpus), (0, 1))
             self._held_out = blocks if blocks.has_neighbours(0) else None
         self._loss = parallel.everywhere(_block_losses(objective))
@@ -131,6 +147,7 @@ class Prepared:
             sample=self._training.sample,
             seed=self._training.seed,
             ngrams=self.ngrams,
+            vectors=self._vectors,
             process=process,
         )
 
@@ -157,13 +174,17 @@ class Prepared:
         }
         if self.ngrams is not None:
             params["ngrams"] = rows.uniform(ngram_key, len(self.ngrams), shape, width)
+        return self._first(params, root_key)
+
+    def _first(self, params: dict[str, jax.Array], root_key: jax.Array) -> State:
+        """The state at step 0 of these parameters."""
         counts = np.asarray(self._corpus.counts)
         return State(
             step=jnp.zeros([], jnp.int32),
             key=jax.random.key_data(root_key),
             params=params,
             opt_state=(),
-            frozen={"noise": noise.unigram(counts, training.noise_power)},
+            frozen={"noise": noise.unigram(counts, self._training.noise_power)},
         )
 
     @property
@@ -197,24 +218,47 @@ class Prepared:
         )
 
 
-def most_places(objective: Objective, training: Training) -> float:
+def most_places(objective: Any, training: Training, around: int | None = None) -> float:
     """How many places of a row move it at the full rate in one update.
 
     16 for the defaults of word2vec (a rate of 0.025, windows of 5 drawn anew, 5
     negatives), and fewer in proportion as what one place adds grows with them.
+
+    Args:
+      objective: what is trained for.
+      training: how.
+      around: predictions that a word takes part in; those of its window unless given.
     """
-    around = objective.window + 1 if training.dynamic else 2 * objective.window
+    if around is None:
+        around = objective.window + 1 if training.dynamic else 2 * objective.window
     strength = training.learning_rate * around * (1 + objective.negatives)
     return _MOST * min(1.0, 0.025 * 6 * 6 / max(strength, 1e-9))
 
 
-def make_step(objective: Objective, training: Training, num_steps: int):
+def make_step(
+    objective: Any,
+    training: Training,
+    num_steps: int,
+    *,
+    most: float | None = None,
+    whole: Sequence[str] = (),
+    clip_norm: float | None = None,
+):
     """Builds `step(state, batch)`: one update of the tables for each block of a chunk.
 
     Its metrics are `loss`, as `train` tells it, infinite where it is finite but beyond
     all learning, and `words`, how many words of text it covered.
+
+    Args:
+      objective: what to train for.
+      training: how.
+      num_steps: over which the learning rate falls.
+      most: places of a row that move it at the full rate; `most_places` unless given.
+      whole: tables that the objective reads whole.
+      clip_norm: the longest gradient of an update, over its centres with a neighbour;
+        None: any.
     """
-    most = most_places(objective, training)
+    most = most_places(objective, training) if most is None else most
     falls = (training.learning_rate - training.last_learning_rate) / num_steps
     largest = _EXPLODED * objective.untrained
 
@@ -225,12 +269,16 @@ def make_step(objective: Objective, training: Training, num_steps: int):
             tables, total, words = carry
             key = jax.random.fold_in(state.step_key, number)
             block = _block(objective, state.frozen["noise"], batch, number, key)
+            centres = jnp.sum(block.before + block.after > 0, dtype=jnp.float32)
             tables, loss = descent.descend(
                 tables,
                 objective.ids(block),
                 lambda read: objective.loss(read, block),
                 rate,
                 most,
+                whole=whole,
+                examples=axes.sum_over_devices(centres),
+                clip_norm=clip_norm,
             )
             return tables, total + loss.shown, words + loss.words
 
@@ -247,7 +295,7 @@ def make_step(objective: Objective, training: Training, num_steps: int):
     return step
 
 
-def _block_losses(objective: Objective):
+def _block_losses(objective: Any):
     """From tables and a batch to its loss, summed over all words, and their number."""
 
     def losses(variables, batch):
@@ -271,9 +319,9 @@ def _block(objective, noise_table, batch, number, key) -> Block:
     shape = (axes.global_batch(groups), objective.shared)
     drawn = noise.draw(noise_table, key, shape)
 
-    def leaf(name):
+    def leaf(name, dtype=jnp.int32):
         x = jax.lax.dynamic_index_in_dim(batch[name], number, axis=1, keepdims=False)
-        return x.astype(jnp.int32)
+        return x.astype(dtype)
 
     return Block(
         words=leaf("words"),
@@ -283,6 +331,7 @@ def _block(objective, noise_table, batch, number, key) -> Block:
         window=objective.window,
         ngrams=leaf("ngrams") if "ngrams" in batch else None,
         owners=leaf("owners") if "owners" in batch else None,
+        vectors=leaf("vectors", jnp.float32) if "vectors" in batch else None,
     )
 
 

@@ -174,6 +174,16 @@ def test_wikitext(local):
     assert list(read)[1:3] == [["a", "@-@", "b", "."], ["=", "test", "="]]
 
 
+def test_wikitext_in_sentences(local):
+    (local / "wikitext-2-raw").mkdir()
+    for split in ("train", "valid", "test"):
+        path = local / "wikitext-2-raw" / f"wiki.{split}.raw"
+        path.write_text(" = One = \n A b . Why ? 3 @.@ 5 \n = = Two = = \n No ! \n")
+    read = readers.read_wikitext(split=True)
+    wanted = ["A b .", "Why ?", "3 @.@ 5", "No !"]
+    assert [" ".join(sentence) for sentence in read] == wanted
+
+
 @pytest.mark.data
 def test_wikitext_of_the_wheel():
     found = sources.locate("wikitext-2")

@@ -236,3 +236,32 @@ def test_spelling_decides_the_vectors_of_planted_morphology():
     assert again.sentences == world.sentences and again.pairs == world.pairs
     with pytest.raises(InputError, match="2 to 8 suffixes; got 25 and 9"):
         synthetic.planted_morphology(num_suffixes=9)
+
+
+def test_senses_are_told_by_cues_out_of_reach():
+    world = synthetic.planted_senses(2, sentences=300, distance=4)
+    again = synthetic.planted_senses(2, sentences=300, distance=4)
+    assert again.sentences == world.sentences
+    np.testing.assert_array_equal(again.vectors, world.vectors)
+    assert len(world.vectors) == sum(map(len, world.sentences))
+    start, senses = 0, collections.defaultdict(set)
+    for sentence in world.sentences:
+        place = next(i for i, w in enumerate(sentence) if w in world.neighbours)
+        assert place == 5  # the cue, then four words that say nothing
+        sides = world.neighbours[sentence[place]]
+        (side,) = [i for i in range(2) if sentence[place + 1] in sides[i]]
+        row = world.vectors[start + place].tobytes()
+        senses[sentence[place], side].add(row)
+        senses["cue", sentence[place], side].add(sentence[0])
+        other = world.vectors[start + place + 1]
+        np.testing.assert_array_equal(other, world.types[sentence[place + 1]])
+        start += len(sentence)
+    # One vector and one cue for each sense, none shared.
+    assert len(senses) == 2 * 2 * 4 and {len(own) for own in senses.values()} == {1}
+    assert len({next(iter(own)) for own in senses.values()}) == len(senses)
+    moved = (world.shuffled != world.vectors).any(axis=1)
+    assert 50 < moved.sum() < 250  # about half of the homographs' 300 places
+    same = [pair for pair in world.pairs if pair[2] == 10]
+    assert len(same) == 4 * 2 * 3 and len(world.pairs) == len(same) + 4 * 9
+    with pytest.raises(InputError, match="1 or more"):
+        synthetic.planted_senses(beside=0)

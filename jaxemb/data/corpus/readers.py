@@ -22,6 +22,7 @@ _END = re.compile(r"([.!?]+['\")\]”’]*)\s+(?=[\"'(\[“‘]?[A-Z0-9])")
 # Before a point that ends no sentence; initials ("J. Depp") but not the word "I".
 _NO_END = frozenset("Mr Mrs Ms Dr Prof St Jr Sr vs etc".split())
 _NO_END |= frozenset("ABCDEFGHJKLMNOPQRSTUVWXYZ")
+_ENDS = frozenset(".!?")
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _WORD_OR_MARK = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*|[^\w\s]|_+")
 
@@ -83,14 +84,27 @@ def read_wikitext(
     *,
     parts: Sequence[str] = ("train",),
     lower: bool = False,
+    split: bool = False,
 ) -> Sentences:
     """Reads WikiText-2 (raw, so without `<unk>`), which is cut into tokens already.
 
     A sentence is a line: a paragraph, or a heading between equals signs.
+
+    Args:
+      found: what `sources.get("wikitext-2")` found.
+      parts: which of its files, in this order.
+      lower: whether to lower-case.
+      split: end a sentence with every `.`, `!` or `?` that is a token, and leave
+        headings out.
     """
     found = sources.get("wikitext-2") if found is None else found
     readers = [read_sentences(found.part(part), lower=lower) for part in parts]
-    return Sentences(lambda: (sentence for reader in readers for sentence in reader))
+    lines = Sentences(lambda: (sentence for reader in readers for sentence in reader))
+    if not split:
+        return lines
+    return Sentences(
+        lambda: (s for line in lines if line[0] != "=" for s in _ended(line))
+    )
 
 
 def read_imdb(
@@ -284,6 +298,15 @@ def _brown(places: Iterable[Location], lower: bool) -> Iterator[list[str]]:
                 words.append(word.lower() if lower else word)
             if words:
                 yield words
+
+
+def _ended(tokens: Sequence[str]) -> Iterator[list[str]]:
+    """Cuts after the tokens that end a sentence."""
+    start = 0
+    for place, token in enumerate(tokens, 1):
+        if token in _ENDS or place == len(tokens):
+            yield list(tokens[start:place])
+            start = place
 
 
 def _reviews(place: Location) -> Iterator[str]:

@@ -12,6 +12,7 @@ from jaxemb.data.synthetic.reading import (
     planted_inference,
     planted_questions,
 )
+from jaxemb.data.synthetic.senses import PlantedSenses, planted_senses
 from jaxemb.data.synthetic.sentences import (
     PlantedSentiment,
     PlantedTopics,
@@ -34,6 +35,7 @@ __all__ = [
     "PlantedLanguages",
     "PlantedMorphology",
     "PlantedQuestions",
+    "PlantedSenses",
     "PlantedSentiment",
     "PlantedSources",
     "PlantedTopics",
@@ -43,6 +45,7 @@ __all__ = [
     "planted_languages",
     "planted_morphology",
     "planted_questions",
+    "planted_senses",
     "planted_sentiment",
     "planted_sources",
     "planted_topics",

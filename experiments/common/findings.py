@@ -1,11 +1,10 @@
 """What studies have found, as rows and claims."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from experiments.common.rows import summary_row
-from experiments.subword_reconstruction.config import PAPER
 from jaxemb.eval import intervals
 from jaxemb.train import results
 
@@ -20,8 +19,9 @@ class Findings:
     """What a reader of the results must know beside them."""
     shown: list[str] = dataclasses.field(default_factory=list)
     """Metrics that the README shows."""
-    beside_paper: bool = True
-    """Whether claims name the paper's figures; never beside a planted world."""
+    paper: Mapping[str, Mapping[str, float]] = dataclasses.field(default_factory=dict)
+    """Figures that the paper prints, by metric and name, which claims are to name; none
+    beside a planted world."""
 
     def add(self, name: str, metric: str, values: Sequence[float]) -> None:
         """One row, of a value a seed."""
@@ -42,7 +42,7 @@ class Findings:
           claim: in words.
           better: a value a seed.
           worse: likewise.
-          printed: a metric and two names of `PAPER`, of which the claim is.
+          printed: a metric and two names of `paper`, of which the claim is.
           margin: by how much `better` may be lower.
         """
         gap = intervals.paired_t(better, worse)
@@ -58,7 +58,7 @@ class Findings:
     def _printed(self, names: tuple[str, str, str] | None) -> str:
         """Two figures of the paper, if it has both."""
         metric, better, worse = names or ("", "", "")
-        found = PAPER.get(metric, {})
-        if self.beside_paper and better in found and worse in found:
+        found = self.paper.get(metric, {})
+        if better in found and worse in found:
             return f"; in the paper {found[better]:g} against {found[worse]:g}"
         return ""
