@@ -208,7 +208,13 @@ class ContextTables:
 
 
 class _Prepared(Prepared):
-    def __init__(self, corpus, objective: ContextToStatic, training, vectors):
+    def __init__(
+        self,
+        corpus: Corpus,
+        objective: ContextToStatic,
+        training: Training,
+        vectors: TokenVectors,
+    ):
         # All centres of an update move one U, as if it were a frequent n-gram.
         layout = training.layout.settled(subwords=True)
         training = dataclasses.replace(training, layout=layout)

@@ -34,7 +34,7 @@ def descend(
     most: float | None = None,
     *,
     whole: Sequence[str] = (),
-    examples: Float[Array, ""] | None = None,
+    examples: Float[Array, ""] | float = 1.0,
     clip_norm: float | None = None,
 ) -> tuple[Tables, Any]:
     """One step of gradient descent on the rows named.

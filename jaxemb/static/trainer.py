@@ -229,8 +229,9 @@ def most_places(objective: Any, training: Training, around: int | None = None) -
       training: how.
       around: predictions that a word takes part in; those of its window unless given.
     """
+    window: int = objective.window
     if around is None:
-        around = objective.window + 1 if training.dynamic else 2 * objective.window
+        around = window + 1 if training.dynamic else 2 * window
     strength = training.learning_rate * around * (1 + objective.negatives)
     return _MOST * min(1.0, 0.025 * 6 * 6 / max(strength, 1e-9))
 
