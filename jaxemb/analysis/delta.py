@@ -107,7 +107,7 @@ def listed_among_alike(
         return {}
     logs = np.log(counts)
     found = {}
-    for place in np.flatnonzero(chosen):
+    for place in np.flatnonzero(chosen).tolist():
         gaps = np.abs(logs[rest] - logs[place])
         alike = rest[np.lexsort((-counts[rest], gaps))[:k]]
         below = norms[alike] < norms[place]
