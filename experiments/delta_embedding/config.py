@@ -365,7 +365,10 @@ PRESETS = {
     ),
     "rt-polarity-50d": ("the same on the complete GloVe 50-d; an hour", CONTROL),
     "kmr": ("Table 1: an LSTM on labelled phrases, five seeds; two hours", KMR),
-    "esim": ("ESIM on 9,815 pairs of MultiNLI, five folds, SNLI as transfer", ESIM),
+    "esim": (
+        "ESIM on 9,815 pairs of MultiNLI, five folds, SNLI as transfer; 80 minutes",
+        ESIM,
+    ),
     "esim-sick": ("the same on SICK, five seeds", SICK),
     "bidaf": ("BiDAF on 2,575 questions of SQuAD 2.0, XQuAD as test", BIDAF),
     "esim-multinli": (

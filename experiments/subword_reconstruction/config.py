@@ -146,7 +146,7 @@ PRESETS = {
         ),
     ),
     "narrow": (
-        "Table 1 with characters of 25 numbers, as Lample et al. have; 10 minutes",
+        "Table 1 with characters of 25 numbers, as Lample et al. have; 12 minutes",
         Config(
             preset="narrow",
             studies=("similarity",),
@@ -168,7 +168,7 @@ PRESETS = {
         ),
     ),
     "linear": (
-        "section 3.1: the top layer, and students, with outliers; 10 minutes",
+        "section 3.1: the top layer, and students, with outliers; 3 minutes",
         Config(
             preset="linear",
             studies=("linear", "outliers"),
