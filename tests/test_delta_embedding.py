@@ -308,7 +308,8 @@ def test_inference_from_training_to_claims(tmp_path):
         "leaves the majority of words intact",
         "raises mean similarity",
         "raises QVEC-CCA",
-        "the words of the paper's Table 4 move farther than others under delta-1e-4",
+        "the words of the paper's Table 4 move farther than others of like frequency "
+        "under delta-1e-4",
         "leaves fewer positive words around “not”",
     }
     again = smoke("smoke-esim", tmp_path)  # finds everything done

@@ -7,7 +7,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jaxtyping import Array, Float
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -76,7 +75,6 @@ def best_constant(
       steps: of Adam.
       rate: its first.
     """
-    tx = optax.adam(optax.cosine_decay_schedule(rate, steps))
 
     def vector(free):
         return jnp.maximum(free, 0) if nonnegative else free
@@ -85,15 +83,21 @@ def best_constant(
         rows = jnp.broadcast_to(vector(free), targets.shape)
         return jnp.mean(distance(targets, rows))
 
-    def step(_, carry):
-        free, state = carry
-        updates, state = tx.update(jax.grad(mean)(free), state)
-        return optax.apply_updates(free, updates), state
+    def step(number, carry):
+        free, first, second = carry
+        gradient = jax.grad(mean)(free)
+        first = 0.9 * first + 0.1 * gradient
+        second = 0.99 * second + 0.01 * jnp.square(gradient)
+        moved = first / (1 - 0.9 ** (number + 1.0))
+        moved /= jnp.sqrt(second / (1 - 0.99 ** (number + 1.0))) + 1e-8
+        falling = (1 + jnp.cos(jnp.pi * number / steps)) / 2
+        return free - rate * falling * moved, first, second
 
     start = jnp.mean(targets, axis=0)
     if nonnegative:  # at and below 0 there is no gradient
         start = jnp.maximum(start, 1e-2)
-    free, _ = jax.lax.fori_loop(0, steps, step, (start, tx.init(start)))
+    nothing = jnp.zeros_like(start)
+    free, _, _ = jax.lax.fori_loop(0, steps, step, (start, nothing, nothing))
     return vector(free), mean(free)
 
 

@@ -9,6 +9,7 @@ import sys
 import analogies
 import char_bilstm
 import crf
+import encoder
 import load_vectors
 import spaces
 import train_vectors
@@ -24,6 +25,7 @@ COMPARISONS = {
     "spaces": spaces.comparisons,
     "crf": crf.comparisons,
     "char_bilstm": char_bilstm.comparisons,
+    "encoder": encoder.comparisons,
 }
 
 
