@@ -44,25 +44,8 @@ def _width_of_numbers():
 @pytest.fixture(scope="session")
 def bert():
     """A tiny pretrained encoder of 15 whole words that takes 12 pieces."""
-    import jax.numpy as jnp
-    import numpy as np
-    from tokenizers import Tokenizer, models, pre_tokenizers, processors
-
-    from jaxemb import nn, pretrained
+    from tests import encoders
 
     marks = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
-    vocab = [*marks, *"A a dog runs hound is running fine dull film .".split()]
-    pieces = {piece: i for i, piece in enumerate(vocab)}
-    tokenizer = Tokenizer(models.WordPiece(pieces, unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
-    )
-    config = nn.TextConfig(
-        vocab=len(vocab), dim=8, layers=2, heads=2, inner=16, positions=12
-    )
-    ids = jnp.ones((1, 3), jnp.int32)
-    module = nn.Bert(config)
-    params = module.init(jax.random.key(0), ids, ids > 0, deterministic=True)["params"]
-    params = jax.tree.map(np.asarray, params)
-    return pretrained.Pretrained(config, "bert", params, tokenizer.to_str().encode())
+    words = "A a dog runs hound is running fine dull film .".split()
+    return encoders.tiny([*marks, *words], dim=8, layers=2, inner=16, positions=12)

@@ -9,16 +9,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from tokenizers import Tokenizer, models, pre_tokenizers
 
 from experiments.common import cli
 from experiments.dynamic_to_static import config as presets
 from experiments.dynamic_to_static import data, main, model, similarity, tagged, tagging
-from jaxemb import nn, pretrained, static
+from jaxemb import pretrained, static
 from jaxemb.data import batching, sources
 from jaxemb.data.vectors import WordVectors
 from jaxemb.errors import InputError
 from jaxemb.train import results
+from tests import encoders
 
 _SENTENCES = [["a", "cat", ",", "sat", "."], ["the", "cat", "ran", "."]] * 4
 
@@ -29,25 +29,8 @@ def config_of(preset, *arguments):
 
 def encoder_of(kind, folder):
     """A tiny encoder of random weights, written as others would and read again."""
-    pieces = {p: i for i, p in enumerate(["[UNK]", "a", "cat", "sat", "the", "ran"])}
-    tokenizer = Tokenizer(models.WordLevel(pieces, unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    shape = {"vocab": 6, "dim": 8, "layers": 1, "heads": 2, "inner": 8, "positions": 16}
-    if kind == "gpt2":
-        config = nn.TextConfig(
-            **shape, segments=0, embedding_norm=False, pre_norm=True, causal=True,
-            pooler=False, epsilon=1e-5, activation="gelu_tanh",
-        )  # fmt: skip
-    else:
-        config = nn.TextConfig(**shape)
-    module = (nn.GPT2 if kind == "gpt2" else nn.Bert)(config)
-    ids = jnp.ones((1, 3), jnp.int32)
-    shapes = jax.eval_shape(
-        lambda: module.init(jax.random.key(0), ids, ids > 0, deterministic=True)
-    )["params"]
-    rng = np.random.default_rng(0)
-    params = jax.tree.map(lambda s: rng.normal(size=s.shape).astype(np.float32), shapes)
-    made = pretrained.Pretrained(config, kind, params, tokenizer.to_str().encode())
+    pieces = ["[UNK]", "a", "cat", "sat", "the", "ran"]
+    made = encoders.tiny(pieces, kind, dim=8, layers=1, inner=8, positions=16)
     pretrained.save_hf(folder, made)
     return pretrained.load_hf(folder)
 

@@ -4,7 +4,10 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from experiments.common.rows import summary_row
+from etils import epath
+
+from experiments.common.cli import Experiment
+from experiments.common.rows import print_claims, print_side_by_side, summary_row
 from jaxemb.eval import intervals
 from jaxemb.train import results
 
@@ -62,3 +65,40 @@ class Findings:
         if better in found and worse in found:
             return f"; in the paper {found[better]:g} against {found[worse]:g}"
         return ""
+
+    def publish(
+        self,
+        workdir: epath.PathLike,
+        config: Experiment,
+        told: Mapping[str, Any],
+        origins: Sequence[Mapping[str, Any]],
+        data: Sequence[results.Data],
+    ) -> dict:
+        """Writes `results.json` and prints what the README shows of it.
+
+        Args:
+          workdir: of the run.
+          config: of the run.
+          told: what a reader must know of the protocol, beside config and notes.
+          origins: by which commits, and how long, the parts were made.
+          data: what was read.
+        """
+        plain = dataclasses.replace(config, run=type(config.run)())
+        written = results.write(
+            workdir,
+            slug=config.slug,
+            preset=config.preset,
+            config={
+                **results.as_json(plain),
+                **told,
+                **self.notes,
+                "shown": self.shown,
+            },
+            origins=origins,
+            data=data,
+            rows=self.rows,
+            claims=self.claims,
+        )
+        print_side_by_side([row for row in self.rows if row.metric in self.shown])
+        print_claims(self.claims)
+        return written

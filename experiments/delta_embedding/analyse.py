@@ -46,8 +46,7 @@ _SIMILARITY = "mean similarity"
 
 def best_epoch(folder: epath.Path, score: str) -> dict[str, float]:
     """The evaluation whose dev score is the first highest, with those made later."""
-    lines = [x for x in train.read_metrics(folder) if f"dev/{score}" in x]
-    best = max(lines, key=lambda line: line[f"dev/{score}"])
+    best = train.best_evaluation(folder, f"dev/{score}")
     others = folder / OTHERS
     return {**best, **(json.loads(others.read_text()) if others.exists() else {})}
 

@@ -1,14 +1,12 @@
 """Makes the text's features and the tables, runs the studies of a preset."""
 
-import dataclasses
 from pathlib import Path
 
 import jax
 
 from experiments.common.findings import Findings
-from experiments.common.rows import print_claims, print_side_by_side
 from experiments.dynamic_to_static import data, similarity, tagging, windows
-from experiments.dynamic_to_static.config import PAPER, SLUG, Config
+from experiments.dynamic_to_static.config import PAPER, Config
 from experiments.dynamic_to_static.model import Tables
 from jaxemb import terminal
 from jaxemb.errors import InputError
@@ -38,27 +36,18 @@ def run(config: Config) -> dict:
         tagged = tagging.study(config, text, tables, workdir, findings)
         parts += tagged.folders
         used += tagged.data
-    written = results.write(
+    return findings.publish(
         workdir,
-        slug=SLUG,
-        preset=config.preset,
-        config=_described(config, text, findings),
-        origins=[*text.origins, *tables.origins(), *map(results.origin, parts)],
-        data=used,
-        rows=findings.rows,
-        claims=findings.claims,
+        config,
+        _told(config, text),
+        [*text.origins, *tables.origins(), *map(results.origin, parts)],
+        used,
     )
-    shown = set(findings.shown)
-    print_side_by_side([row for row in findings.rows if row.metric in shown])
-    print_claims(findings.claims)
-    return written
 
 
-def _described(config: Config, text: data.Text, findings: Findings) -> dict:
-    """The config with what a reader must know of the protocol."""
-    described = results.as_json(dataclasses.replace(config, run=type(config.run)()))
+def _told(config: Config, text: data.Text) -> dict:
+    """What a reader must know of the protocol."""
     return {
-        **described,
         "sentences read": len(text.corpus),
         "words read": int(text.corpus.raw[-1]),
         "words trained on": len(text.corpus.tokens),
@@ -67,6 +56,4 @@ def _described(config: Config, text: data.Text, findings: Findings) -> dict:
         "interval": f"95 %: Student t over {config.seeds} seeds, for claims over "
         "differences paired by seed; one text and one set of tests, whose sampling is "
         "not in it. What is not trained is one figure for all seeds",
-        **findings.notes,
-        "shown": findings.shown,
     }

@@ -229,8 +229,7 @@ class Taggers:
                 tensorboard=config.run.tensorboard,
                 progress=config.run.progress,
             )
-        lines = [line for line in train.read_metrics(folder) if DEV in line]
-        best = max(lines, key=lambda line: line[DEV])
+        best = train.best_evaluation(folder, DEV)
         terminal.say(
             f"{self._task} · {name} · seed {seed}: test {100 * best[TEST]:.2f} at step "
             f"{best['step']}"

@@ -271,7 +271,7 @@ def _folder(system: str) -> str:
 
 def _read(folder: epath.Path, seeds: int) -> dict[str, np.ndarray]:
     """(seeds, epochs) of dev and test."""
-    lines = [one for one in train.read_metrics(folder) if "dev/accuracy" in one]
+    lines = train.evaluations(folder, "dev/accuracy")
     return {
         part: np.array(
             [[one[f"{part}/accuracy/{s}"] for one in lines] for s in range(seeds)]

@@ -1,14 +1,11 @@
 """Runs the studies of a preset; tables, verdicts, figures."""
 
-import dataclasses
-
 import jax
 from etils import epath
 
 from experiments.common.findings import Findings
-from experiments.common.rows import print_claims, print_side_by_side
 from experiments.subword_reconstruction import data, linear, students, tagged
-from experiments.subword_reconstruction.config import PAPER, SLUG, Config
+from experiments.subword_reconstruction.config import PAPER, Config
 from jaxemb import terminal
 from jaxemb.errors import InputError
 from jaxemb.train import results
@@ -36,26 +33,18 @@ def run(config: Config) -> dict:
             linear.study(config, teacher, findings)
         if "outliers" in config.studies:
             linear.students_with_outliers(config, teacher, workdir, findings)
-    written = results.write(
+    return findings.publish(
         workdir,
-        slug=SLUG,
-        preset=config.preset,
-        config=_described(config, world, findings),
-        origins=[results.origin(workdir)],
-        data=world.data,
-        rows=findings.rows,
-        claims=findings.claims,
+        config,
+        _told(config, world),
+        [results.origin(workdir)],
+        world.data,
     )
-    shown = set(findings.shown)
-    print_side_by_side([row for row in findings.rows if row.metric in shown])
-    print_claims(findings.claims)
-    return written
 
 
-def _described(config: Config, world: data.World, findings: Findings) -> dict:
-    """The config with what a reader must know of the protocol."""
+def _told(config: Config, world: data.World) -> dict:
+    """What a reader must know of the protocol."""
     return {
-        **results.as_json(dataclasses.replace(config, run=type(config.run)())),
         "words taught": len(world.teacher.vectors),
         "words of the teacher": world.teacher.size,
         "updates of a student": config.epochs[-1]
@@ -69,6 +58,4 @@ def _described(config: Config, world: data.World, findings: Findings) -> dict:
         "floor": "the least distance that a vector without negative coordinates can "
         "have (relu head); 0, or -1 for Dcos, for the other heads",
         "random": "the students before they are taught, of the same seeds",
-        **findings.notes,
-        "shown": findings.shown,
     }

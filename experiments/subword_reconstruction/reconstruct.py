@@ -233,4 +233,4 @@ def _compiled(module, distance: str, rate: float, batch_size: int, mode):
 
 def history(folder: epath.Path) -> list[dict[str, float]]:
     """The scores of a student, evaluation by evaluation."""
-    return [line for line in train.read_metrics(folder) if FLOOR in line]
+    return train.evaluations(folder, FLOOR)

@@ -271,7 +271,7 @@ class Taggers:
                 tensorboard=config.run.tensorboard,
                 progress=config.run.progress,
             )
-        best = best_epoch(folder)
+        best = train.best_evaluation(folder, DEV)
         terminal.say(
             f"{system.name} · {cell} · seed {seed}: test accuracy "
             f"{100 * best[TEST]:.2f} at step {best['step']}"
@@ -305,9 +305,3 @@ def _deciding(settings: Tagging) -> dict:
     for name in ("rows", "learning_rates", "dropouts", "margin"):
         del kept[name]
     return kept
-
-
-def best_epoch(folder: epath.Path) -> dict[str, float]:
-    """The evaluation with the first highest dev accuracy."""
-    lines = [line for line in train.read_metrics(folder) if DEV in line]
-    return max(lines, key=lambda line: line[DEV])

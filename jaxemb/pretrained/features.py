@@ -166,10 +166,7 @@ def _stretches(cutter: Cutter, sentences: Sequence[Sequence[str]]) -> _Stretches
     row = 0
     for sentence, (pieces, owners) in zip(sentences, bare, strict=True):
         taken = 0
-        spans = [
-            (w.start, w.end, w.last) for w in windows(len(pieces), room, room // 4)
-        ]
-        for start, end, last in spans or [(0, 0, 0)]:
+        for start, end, _, last in windows(len(pieces), room, room // 4):
             whole = last == len(pieces)
             while not whole and owners[last] == owners[last - 1]:  # keep words whole
                 last -= 1

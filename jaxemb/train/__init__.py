@@ -2,7 +2,12 @@
 
 from jaxemb.train.checkpoints import load_config, load_params
 from jaxemb.train.loop import Diverged, fit
-from jaxemb.train.metrics import Mean, read_metrics
+from jaxemb.train.metrics import (
+    Mean,
+    best_evaluation,
+    evaluations,
+    read_metrics,
+)
 from jaxemb.train.parallel import (
     data_parallel,
     everywhere,
@@ -22,7 +27,9 @@ __all__ = [
     "Preempted",
     "State",
     "data_parallel",
+    "best_evaluation",
     "enable_compilation_cache",
+    "evaluations",
     "everywhere",
     "fit",
     "initialize",

@@ -42,6 +42,16 @@ def read_metrics(workdir: epath.PathLike) -> list[dict[str, Any]]:
     return lines
 
 
+def evaluations(workdir: epath.PathLike, score: str) -> list[dict[str, Any]]:
+    """The lines that tell a score, in order."""
+    return [line for line in read_metrics(workdir) if score in line]
+
+
+def best_evaluation(workdir: epath.PathLike, score: str) -> dict[str, Any]:
+    """The first line of the highest score, as `fit(keep_best=score)` keeps it."""
+    return max(evaluations(workdir, score), key=lambda line: line[score])
+
+
 class MetricsLog:
     """Appends lines; forgets, at the start, those that will be written again."""
 

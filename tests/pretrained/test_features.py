@@ -6,11 +6,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
-from jaxemb import nn
 from jaxemb.errors import InputError
-from jaxemb.pretrained import Cutter, FeatureCache, Pretrained, cache_features, features
+from jaxemb.pretrained import Cutter, FeatureCache, cache_features, features
+from tests import encoders
 
 VOCAB = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "un", "##do", "##ing", "it", "is"]
 SENTENCES = [
@@ -24,23 +23,7 @@ SENTENCES = [
 
 @pytest.fixture(scope="module")
 def encoder():
-    pieces = {piece: i for i, piece in enumerate(VOCAB)}
-    tokenizer = Tokenizer(models.WordPiece(pieces, unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
-    )
-    config = nn.TextConfig(
-        vocab=len(VOCAB), dim=4, layers=2, heads=2, inner=6, positions=8
-    )
-    module = nn.Bert(config)
-    ids = jnp.ones((1, 3), jnp.int32)
-    shapes = jax.eval_shape(
-        lambda: module.init(jax.random.key(0), ids, ids > 0, deterministic=True)
-    )["params"]
-    rng = np.random.default_rng(0)
-    params = jax.tree.map(lambda s: rng.normal(size=s.shape).astype(np.float32), shapes)
-    return Pretrained(config, "bert", params, tokenizer.to_str().encode("utf-8"))
+    return encoders.tiny(VOCAB, dim=4, layers=2, inner=6, positions=8)
 
 
 def one_by_one(encoder, sentence, layer=-1):

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from jaxemb import nn
 from jaxemb.data import files, relatedness, sources
@@ -20,23 +19,13 @@ from jaxemb.pretrained import (
     save_hf,
     windows,
 )
+from tests import encoders
 
 
 @pytest.fixture
 def cutter():
     vocab = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "un", "##do", "##ing", "it", "is"]
-    pieces = models.WordPiece(
-        {piece: i for i, piece in enumerate(vocab)}, unk_token="[UNK]"
-    )
-    tokenizer = Tokenizer(pieces)
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]",
-        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
-        special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
-    )
-    config = nn.TextConfig(vocab=len(vocab), positions=9)
-    return Cutter.of(Pretrained(config, "bert", {}, tokenizer.to_str().encode("utf-8")))
+    return Cutter.of(encoders.tiny(vocab, dim=4, layers=1, inner=4, positions=9))
 
 
 def rows(ragged):

@@ -1,8 +1,10 @@
 """Small corpora, shared by the tests of trainers."""
 
+import jax.numpy as jnp
 import numpy as np
 
 from jaxemb.data import corpus
+from jaxemb.static.objectives import Block
 
 
 def random_sentences(vocab=30, sentences=120, seed=0):
@@ -11,6 +13,19 @@ def random_sentences(vocab=30, sentences=120, seed=0):
     weights /= weights.sum()
     lengths = rng.integers(1, 12, sentences)
     return [[f"w{i}" for i in rng.choice(vocab, n, p=weights)] for n in lengths]
+
+
+def random_block(rng, vocab, shape, window, shared=4, **more):
+    """Words in groups of this shape, neighbours and noise; `more` are other fields."""
+    groups, group = shape
+    return Block(
+        words=jnp.array(rng.integers(0, vocab, (groups, group + 2 * window))),
+        before=jnp.array(rng.integers(0, window + 1, shape)),
+        after=jnp.array(rng.integers(0, window + 1, shape)),
+        noise=jnp.array(rng.integers(0, vocab, (groups, shared))),
+        window=window,
+        **more,
+    )
 
 
 def build(folder, sentences=None, **options):

@@ -30,7 +30,7 @@ from jaxemb.data import corpus, synthetic
 from jaxemb.errors import InputError
 from jaxemb.static import ContextToStatic, TokenVectors, contextual, descent
 from jaxemb.static.blocks import Blocks
-from jaxemb.static.objectives import Block, SkipGram
+from jaxemb.static.objectives import SkipGram
 from tests.static import corpora
 
 WINDOW, VOCAB, DIM, WIDTH = 2, 12, 5, 7
@@ -41,12 +41,8 @@ SHARED = 4
 @pytest.fixture(scope="module")
 def block():
     rng = np.random.default_rng(1)
-    return Block(
-        words=jnp.array(rng.integers(0, VOCAB, (GROUPS, GROUP + 2 * WINDOW))),
-        before=jnp.array(rng.integers(0, WINDOW + 1, SHAPE)),
-        after=jnp.array(rng.integers(0, WINDOW + 1, SHAPE)),
-        noise=jnp.array(rng.integers(0, VOCAB, (GROUPS, SHARED))),
-        window=WINDOW,
+    return corpora.random_block(
+        *(rng, VOCAB, SHAPE, WINDOW, SHARED),
         vectors=jnp.array(rng.normal(size=(*SHAPE, WIDTH)), jnp.float32),
     )
 

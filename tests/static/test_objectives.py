@@ -11,8 +11,9 @@ from jaxemb import losses
 from jaxemb.errors import InputError
 from jaxemb.static import descent
 from jaxemb.static.glove import GloVe
-from jaxemb.static.objectives import CBOW, Block, SkipGram, SubwordSkipGram
+from jaxemb.static.objectives import CBOW, SkipGram, SubwordSkipGram
 from jaxemb.static.trainer import Training
+from tests.static import corpora
 
 WINDOW, VOCAB, DIM = 2, 12, 5
 SHAPE = GROUPS, GROUP = 3, 8
@@ -25,12 +26,8 @@ def log_sigmoid(x):
 @pytest.fixture(scope="module")
 def block():
     rng = np.random.default_rng(1)
-    return Block(
-        words=jnp.array(rng.integers(0, VOCAB, (GROUPS, GROUP + 2 * WINDOW))),
-        before=jnp.array(rng.integers(0, WINDOW + 1, SHAPE)),
-        after=jnp.array(rng.integers(0, WINDOW + 1, SHAPE)),
-        noise=jnp.array(rng.integers(0, VOCAB, (GROUPS, 4))),
-        window=WINDOW,
+    return corpora.random_block(
+        *(rng, VOCAB, SHAPE, WINDOW),
         ngrams=jnp.array(rng.integers(0, 7, (GROUPS, 20))),
         owners=jnp.array(rng.integers(0, GROUP + 1, (GROUPS, 20))),
     )

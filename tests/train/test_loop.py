@@ -387,3 +387,17 @@ def test_the_average_of_the_parameters_is_kept_with_the_best(tmp_path):
     jax.tree.map(np.testing.assert_array_equal, best["ema"], kept[8])
     kernels = (best[part]["classify"]["kernel"] for part in ("ema", "params"))
     assert not np.array_equal(*kernels)
+
+
+def test_the_best_evaluation_is_the_first_of_the_highest_score(tmp_path):
+    lines = [
+        {"step": 1, "train/loss": 3.0},
+        {"step": 1, "dev/f1": 0.2},
+        {"step": 2, "dev/f1": 0.7, "test/f1": 0.1},
+        {"step": 3, "dev/f1": 0.7, "test/f1": 0.9},
+        {"step": 4, "dev/f1": 0.5},
+    ]
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    (tmp_path / "metrics.jsonl").write_text(text)
+    assert train.evaluations(tmp_path, "dev/f1") == lines[1:]
+    assert train.best_evaluation(tmp_path, "dev/f1") == lines[2]
