@@ -82,14 +82,21 @@ COMMITTED = sorted(ROOT.glob("experiments/*/results/*.json"))
 # Presets that show that the code works or take a user's data; those not yet run.
 _SHOWS = {"smoke", "smoke-bidaf", "smoke-esim", "demo", "custom"}
 _OWED = {
-    *(("delta_embedding", name) for name in ("bidaf", "esim-sick")),
-    # These wait for data that is not here.
-    *(("delta_embedding", name) for name in ("bidaf-squad", "esim-multinli")),
-    *(("subword_reconstruction", name) for name in ("analogies", "tagging")),
-    *(("dynamic_to_static", name) for name in ("similarity", "windows", "tagging")),
-    *(("multitask_meta_embedding", name) for name in ("similarity", "distances")),
-    *(("multitask_meta_embedding", name) for name in ("analogies", "pos")),
-    *(("multitask_meta_embedding", name) for name in ("recipes", "imdb")),
+    ("delta_embedding", "bidaf"),
+    ("delta_embedding", "esim-sick"),
+    # These two wait for data that is not here.
+    ("delta_embedding", "bidaf-squad"),
+    ("delta_embedding", "esim-multinli"),
+    ("subword_reconstruction", "analogies"),
+    ("subword_reconstruction", "tagging"),
+    ("dynamic_to_static", "similarity"),
+    ("dynamic_to_static", "windows"),
+    ("dynamic_to_static", "tagging"),
+    ("multitask_meta_embedding", "similarity"),
+    ("multitask_meta_embedding", "distances"),
+    ("multitask_meta_embedding", "analogies"),
+    ("multitask_meta_embedding", "pos"),
+    ("multitask_meta_embedding", "imdb"),
     ("multitask_meta_embedding", "own-vectors"),
 }
 
