@@ -321,7 +321,7 @@ SQUAD = Config(
     learning_rate=0.5,
     intrinsic="all",
 )
-# As for ESIM: cost decides the size, dev with fixed vectors the optimiser and its rate.
+# As for ESIM: cost decides the size, dev with fixed vectors the number of updates.
 BIDAF = dataclasses.replace(
     SQUAD,
     preset="bidaf",
