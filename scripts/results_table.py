@@ -40,6 +40,14 @@ def marks(claims: list[dict]) -> str:
     )
 
 
+def data_sets(entries: list[dict], limit: int | None = None) -> str:
+    """What was read; how many more there are beyond `limit`."""
+    shown = [f"{entry['name']} ({entry['kind']})" for entry in entries[:limit]]
+    if more := len(entries) - len(shown):
+        shown.append(f"{more} more")
+    return ", ".join(shown)
+
+
 def line(path: pathlib.Path) -> str:
     """One results file in a line: its data, its systems, the verdicts counted."""
     results = json.loads(path.read_text())
@@ -52,7 +60,7 @@ def line(path: pathlib.Path) -> str:
     cells = (
         f"[{slug}](experiments/{slug}/README.md) · {preset}"
         + (f" (without {absent})" if absent else ""),
-        ", ".join(f"{d['name']} ({d['kind']})" for d in results["data"][:3]),
+        data_sets(results["data"], 3),
         f"{metric}, {len(rows)} systems: highest {best['name']}, {figure(best)}",
         marks(results["claims"]),
     )
@@ -62,7 +70,7 @@ def line(path: pathlib.Path) -> str:
 def section(path: pathlib.Path) -> list[str]:
     """One results file: systems by metrics as a table, its claims as a list."""
     results = json.loads(path.read_text())
-    data = ", ".join(f"{d['name']} ({d['kind']})" for d in results["data"])
+    data = data_sets(results["data"])
     link = f"results/{path.name}"
     cells: dict[str, dict[str, dict]] = {}
     for row in results["rows"]:
