@@ -373,7 +373,7 @@ PRESETS = {
         "ESIM on 9,815 pairs of MultiNLI, five folds, SNLI as transfer; 80 minutes",
         ESIM,
     ),
-    "esim-sick": ("the same on SICK, five seeds", SICK),
+    "esim-sick": ("the same on SICK, five seeds; 75 minutes", SICK),
     "bidaf": (
         "BiDAF on 2,575 questions of SQuAD 2.0, XQuAD as test; three hours on one core",
         BIDAF,
