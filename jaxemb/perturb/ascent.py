@@ -42,11 +42,13 @@ class Ascent:
     """Size of a step."""
     sigma: Any = 1e-5
     """Scale of the start: 0 starts at 0, where the slope of a divergence is 0 too."""
-    norm: Norm = "inf"
-    projection: Projection = "clip"
-    over: Over = "token"
+    norm: str = "inf"
+    """One of `Norm`."""
+    projection: str = "clip"
+    """One of `Projection`."""
+    over: str = "token"
     """What is normalised and projected by itself: each token, or each text whole."""
-    start: Start = "normal"
+    start: str = "normal"
     """Normal numbers; uniform ones, up to sigma for "inf" and "sign", up to sigma over
     the root of their number for "l2"; or a normal direction of length sigma."""
     last: Any = None

@@ -45,7 +45,8 @@ class Objective:
     """Of SMART's Bregman term, to the model with averaged parameters."""
     labelled_ascent: Ascent = Ascent()
     virtual_ascent: Ascent = Ascent()
-    divergence: Divergence = "symmetric"
+    divergence: str = "symmetric"
+    """One of `Divergence`."""
     detach: bool = False
     """Whether f(x) is held fixed in the virtual term, too, if "symmetric"."""
     average: bool = False
@@ -73,7 +74,12 @@ def fgm(epsilon: Any = 1.0, weight: Any = 1.0) -> Objective:
     The loss is that of clean embeddings and `weight` times that of changed ones.
     """
     ascent = Ascent(
-        eta=epsilon, sigma=0.0, norm="l2", projection="step_only", over="text", guard=0.0
+        eta=epsilon,
+        sigma=0.0,
+        norm="l2",
+        projection="step_only",
+        over="text",
+        guard=0.0,
     )
     return Objective(labelled=weight, labelled_ascent=ascent)
 
@@ -81,7 +87,12 @@ def fgm(epsilon: Any = 1.0, weight: Any = 1.0) -> Objective:
 def pgd(steps: int = 3, epsilon: Any = 1e-2, eta: Any = 4e-3) -> Objective:
     """Projected gradient descent (Madry et al. 2018): signs, from inside the ball."""
     ascent = Ascent(
-        steps=steps, epsilon=epsilon, eta=eta, sigma=epsilon, norm="sign", start="uniform"
+        steps=steps,
+        epsilon=epsilon,
+        eta=eta,
+        sigma=epsilon,
+        norm="sign",
+        start="uniform",
     )
     return adv(ascent)
 
@@ -170,7 +181,7 @@ def perturbed_loss(
     mask: Mask,
     key: Key[Array, ""],
     *,
-    reference: Logits | None = None,
+    reference: Callable[[jax.Array], Logits] | None = None,
     reduce: Callable[[Array], Array] = jnp.mean,
 ) -> tuple[Float[Array, ""], dict[str, Float[Array, ""]]]:
     """The objective, and its terms by name; pure, for `jit` and `train.make_step`.
@@ -182,8 +193,8 @@ def perturbed_loss(
       embeddings: what the model looked up.
       mask: False at padding, which is not changed.
       key: of dropout and of the ascents' starts.
-      reference: the logits of clean embeddings under averaged parameters, for the
-        proximal term.
+      reference: for the proximal term, from a key for dropout to the logits of the
+        same texts under averaged parameters.
       reduce: from values of examples or tokens to one; those of padding are 0 where
         the model's logits there are.
 
@@ -238,7 +249,7 @@ def perturbed_loss(
                 "parameters: expected `reference`."
             )
         apart = losses.distances.symmetric_kl_softmax(
-            clean, jax.lax.stop_gradient(reference)
+            clean, jax.lax.stop_gradient(reference(keys[0]))
         )
         add("proximal", o.proximal, reduce(apart))
     return total, terms

@@ -27,7 +27,7 @@ def change_of(ascent, loss=None, key=KEY, embeddings=models.E):
 
 def by_torch(ascent, start):
     """The ascent in a loop of autograd; norms written out anew."""
-    torch = pytest.importorskip("torch", reason="pip install 'jaxemb[oracles]'")
+    torch = pytest.importorskip("torch", reason="needs the extra 'oracles'")
     params = models.torch_params(torch)
     embeddings, labels = torch.tensor(models.E), torch.tensor(models.LABELS)
     real = torch.tensor(models.MASK)[..., None]
@@ -84,9 +84,16 @@ def test_every_norm_and_projection_is_that_of_autograd(norm, projection, over):
     np.testing.assert_allclose(change_of(ascent), wanted, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("norm", ["inf", "l2", "sign"])
-@pytest.mark.parametrize("over", ["token", "text"])
-@pytest.mark.parametrize("start", ["normal", "uniform", "unit"])
+@pytest.mark.parametrize(
+    ("norm", "over", "start"),
+    [
+        ("inf", "token", "normal"),
+        ("inf", "text", "uniform"),
+        ("l2", "token", "uniform"),
+        ("l2", "text", "unit"),
+        ("sign", "token", "unit"),
+    ],
+)
 def test_a_change_stays_in_the_ball_and_off_padding(norm, over, start):
     ascent = perturb.Ascent(
         steps=3, epsilon=0.1, eta=0.3, sigma=0.5, norm=norm, over=over, start=start
@@ -151,8 +158,7 @@ def test_without_a_random_start_a_divergence_does_not_move():
         return losses.distances.kl_softmax(clean, models.logits(params, x))
 
     slope = jax.grad(lambda x: divergence(x).sum())
-    assert float(jnp.abs(slope(jnp.asarray(models.E))).max()) < 1e-8 * 100
-    # In 64 bits the slope at 0 is what the card says.
+    assert float(jnp.abs(slope(jnp.asarray(models.E))).max()) < 1e-6  # float32
     with jax.enable_x64(True):
         wide = {k: jnp.asarray(v, jnp.float64) for k, v in models.PARAMS.items()}
         e = jnp.asarray(models.E, jnp.float64)
