@@ -1,5 +1,5 @@
-from experiments.common import cli
 from experiments.alice.config import PRESETS, SLUG
+from experiments.common import cli
 
 
 def _run(config):

@@ -34,7 +34,7 @@ Examples = Sequence[Candidate] | Sequence[Choice]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Part:
-    """Examples as columns: `ids_0`, `mask_0`, `segments_0` of the first option, …"""
+    """Examples as columns: `ids_0`, `mask_0`, `segments_0` of the first option, etc."""
 
     examples: Examples
     columns: dict[str, np.ndarray | batching.Ragged]
@@ -176,8 +176,7 @@ def _read(task: Task) -> tuple[dict[str, Any], tuple[results.Data, ...]]:
 
 
 def _planted(task: Task) -> tuple[dict[str, Any], tuple[results.Data, ...]]:
-    both = [synthetic.planted_candidates(seed, questions=40) for seed in (0, 0)]
-    rows: Any = both[0]
+    rows: Any = synthetic.planted_candidates(questions=40)
     if task == "planted choices":
         rows = [
             Choice(str(i), first.sentence, "which", (first.answer, other.answer), 0)

@@ -1,4 +1,4 @@
-"""Tunes every system on every task with every seed, and says what the claims are worth."""
+"""Tunes every system on every task with every seed, and judges the claims."""
 
 import jax
 import numpy as np
@@ -120,7 +120,8 @@ def _robust(title: str, radii: tuple[float, ...], found: Found, findings) -> Non
             continue
         rows = [found[system] for system in (better, "plain")]
         findings.beats(
-            f"attacked at {radii[-1]:g}, {better} is right more often than plain: {title}",
+            f"attacked at {radii[-1]:g}, {better} is right more often than plain: "
+            f"{title}",
             *([one.attacked["accuracy"][-1] for one in own] for own in rows),
         )
         findings.beats(

@@ -1,4 +1,4 @@
-"""A head above an encoder, the objectives it is tuned by, and what is measured of it."""
+"""A head above an encoder, what it is tuned by, and what is measured of it."""
 
 import dataclasses
 import json
@@ -75,6 +75,7 @@ class Tuner:
             if loaded.options
             else nn.SequenceClassifier(2, shape, dropout)
         )
+        self._steps: dict[tuple[str, int], Any] = {}
         self._logits = train.everywhere(self._clean)
         self._attack = jax.jit(self._attacked, static_argnums=0)
         self._line = jax.jit(self._on_a_line)
@@ -84,7 +85,7 @@ class Tuner:
         return self._workdir / self._loaded.task / system / f"seed-{seed}"
 
     def batch(self, batch: batching.Batch) -> batching.Batch:
-        """Options side by side: `ids` of (batch, options, length), for pairs without."""
+        """Options side by side, (batch, options, length); pairs are (batch, length)."""
         names = ("ids", "mask", "segments")
         if not self._loaded.options:
             made = {name: batch[f"{name}_0"] for name in names}
@@ -164,6 +165,14 @@ class Tuner:
 
         return tx, step
 
+    def _compiled(self, system: System, num_steps: int):
+        """The same, compiled once for all seeds."""
+        if (system, num_steps) not in self._steps:
+            tx, step = self.step(system, num_steps)
+            mesh = mesh_for(self._config.batch_size)
+            self._steps[system, num_steps] = tx, train.data_parallel(step, mesh)
+        return self._steps[system, num_steps]
+
     def variables(self, seed: int) -> dict[str, Any]:
         """The pretrained weights below a head drawn from N(0, 0.02)."""
         shape = (1, 2, 2) if self._loaded.options else (1, 2)
@@ -196,7 +205,7 @@ class Tuner:
             training.columns, config.batch_size, seed=seed, buckets=self._loaded.buckets
         )
         num_steps = config.epochs * plan.steps_per_epoch
-        tx, step = self.step(system, num_steps)
+        tx, step = self._compiled(system, num_steps)
 
         def evaluate(state: train.State) -> dict[str, float]:
             return {DEV: next(iter(self.scores(state.variables, dev).values()))}
@@ -204,7 +213,7 @@ class Tuner:
         key = jax.random.key(seed + 1000)
         train.fit(
             train.State.create(self.variables(seed), tx, key),
-            train.data_parallel(step, mesh_for(config.batch_size)),
+            step,
             lambda number: self.batch(plan(number)),
             num_steps,
             folder,
@@ -220,7 +229,7 @@ class Tuner:
         )
         best = train.best_evaluation(folder, DEV)
         saved = train.load_params(folder / checkpoints.BEST)
-        variables = {"params": saved["params"]}
+        variables = {"params": jax.tree.map(jnp.asarray, saved["params"])}
         attacked, line = self.robustness(variables)
         lines = train.read_metrics(folder)
         return Measured(

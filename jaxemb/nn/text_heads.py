@@ -1,8 +1,8 @@
 """What is trained above a text encoder: classes of texts, pieces, choices; pieces.
 
 Every module has its encoder under the name `encoder`: pretrained weights go to
-`params["encoder"]`. Those that classify have two halves, `embed` and `logits`, to perturb
-the embeddings of pieces between them.
+`params["encoder"]`. Those that classify have two halves, `embed` and `logits`, between
+which embeddings of pieces can be perturbed.
 """
 
 import flax.linen as nn

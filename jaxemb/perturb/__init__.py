@@ -18,8 +18,8 @@ Any model is trained so that has "embeddings in, logits out". Switch it on in it
     step = jax.jit(train.make_step(loss, optax.adam(1e-2)))
 
 `plain`, `fgm`, `pgd`, `vat`, `freelb`, `adv`, `smart` and `alice` are objectives; their
-parts, and how a change is found, are fields of `Objective` and `Ascent`. Of a model that
-looks its embeddings up, look them up inside `loss`: the gradient then reaches the table.
+parts, and how a change is found, are fields of `Objective` and `Ascent`. Of a model
+that looks its embeddings up, do so inside `loss`: the gradient then reaches the table.
 The heads of `jaxemb.nn` above a text encoder have `method="embed"` and
 `method="logits"`.
 """

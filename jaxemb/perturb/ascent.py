@@ -29,9 +29,9 @@ class Ascent:
             step_only:  d <- eta g / |g|                   (no ball; d is forgotten)
             renorm:     d <- epsilon (d + eta g) / |d + eta g|
 
-    |g| is the largest entry for "inf", the Euclidean length for "l2"; for "sign" g / |g|
-    is the sign of g, and the ball is that of "inf". The numbers `epsilon`, `eta` and
-    `sigma` may be traced.
+    |g| is the largest entry for "inf", the Euclidean length for "l2"; for "sign" it is
+    the sign of g that is taken, and the ball is that of "inf". The numbers `epsilon`,
+    `eta` and `sigma` may be traced.
     """
 
     steps: int = 1

@@ -1,4 +1,4 @@
-"""What is minimised against perturbed embeddings: FGM, PGD, VAT, FreeLB, SMART, ALICE."""
+"""What is minimised under changed embeddings: FGM, PGD, VAT, FreeLB, SMART, ALICE."""
 
 import dataclasses
 from collections.abc import Callable

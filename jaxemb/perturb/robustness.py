@@ -73,5 +73,5 @@ def along(
     distances: Float[Array, " points"],
     key: Key[Array, ""],
 ) -> Logits:
-    """The logits on a line through embeddings, point by point: a loss surface in 1-d."""
+    """The logits on a line through embeddings, at points `distances` along it."""
     return jax.lax.map(lambda t: logits_of(embeddings + t * direction, key), distances)
