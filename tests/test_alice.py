@@ -120,10 +120,10 @@ def test_the_bregman_term_pulls_to_averaged_parameters(tuner):
     state = train.State.create(own.variables(0), tx, jax.random.key(1))
     run = jax.jit(step)
     values, averages = [], [state.params]
+    decay = config.perturbation.decay
     for _ in range(3):
         state, metrics = run(state, batch)
         values.append(float(metrics["proximal"]))
-        decay = config.perturbation.decay
         averages.append(
             jax.tree.map(
                 lambda a, p: decay * a + (1 - decay) * p, averages[-1], state.params

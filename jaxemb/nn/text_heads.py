@@ -32,7 +32,9 @@ class SequenceClassifier(nn.Module):
 
     def setup(self):
         """Makes the parts."""
-        _set_up(self, self.classes)
+        self.encoder = _encoder(self)
+        self.dropout = Dropout(self.dropout_rate, name="dropout")
+        self.output = nn.Dense(self.classes, name="output")
 
     def __call__(
         self, ids: Ids, mask: Mask, segments: Ids | None = None, *, deterministic: bool
@@ -74,7 +76,9 @@ class PieceClassifier(nn.Module):
 
     def setup(self):
         """Makes the parts."""
-        _set_up(self, self.classes)
+        self.encoder = _encoder(self)
+        self.dropout = Dropout(self.dropout_rate, name="dropout")
+        self.output = nn.Dense(self.classes, name="output")
 
     def __call__(
         self, ids: Ids, mask: Mask, segments: Ids | None = None, *, deterministic: bool
@@ -201,12 +205,6 @@ class CausalLM(nn.Module):
         encoder = _encoder(self)
         encoded = encoder(ids, mask, deterministic=deterministic)
         return encoder.logits_of_pieces(encoded.last)
-
-
-def _set_up(module, classes: int) -> None:
-    module.encoder = _encoder(module)
-    module.dropout = Dropout(module.dropout_rate, name="dropout")
-    module.output = nn.Dense(classes, name="output")
 
 
 def _encoder(module) -> TextEncoder:

@@ -214,7 +214,7 @@ def perturbed_loss(
         terms[name] = value
         total = total + weight * value
 
-    clean = None
+    clean: Any = None
     if _used(o.clean) or _used(o.virtual) or _used(o.proximal):
         clean = logits_of(embeddings, keys[0])
     if _used(o.clean):

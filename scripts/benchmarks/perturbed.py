@@ -3,11 +3,11 @@
     python scripts/benchmarks/perturbed.py
 
 A classifier of texts of MiniLM's shape, weights drawn; ADV, SMART and ALICE with one
-step of ascent. With a forward pass as 1, a backward pass to the embeddings as 1 and one
-to the weights too as 2, the plain step is 3, ADV 5, SMART 8 and ALICE 13: 4.33 times the
-plain one, less what all share (Adam, the table, dropout's masks, which are the same in
-all passes). That the perturbed loss is the higher one is looked at before times are.
-Compiling is not counted.
+step of ascent. With a forward pass as 1, a backward pass to the embeddings as 1 and
+one to the weights too as 2, the plain step is 3, ADV 5, SMART 8 and ALICE 13: 4.33
+times the plain one, less what all share (Adam, the table, dropout's masks, which are
+the same in all passes). That the perturbed loss is the higher one is looked at before
+times are. Compiling is not counted.
 """
 
 import json
