@@ -266,7 +266,7 @@ class Tuner:
             return _percent(_named(questions.grouped_accuracy(found == labels, kinds)))
         groups = [example.group for example in part.examples]
         whole = questions.mctaco_em_f1(found, labels, groups)
-        kind_of = dict(zip(groups, (e.property for e in part.examples), strict=True))
+        kind_of = dict(zip(groups, (e.kind for e in part.examples), strict=True))
         by_kind = questions.grouped_accuracy(
             whole.values["exact"] > 0, [kind_of[group] for group in whole.questions]
         )

@@ -27,7 +27,7 @@ class Candidate(NamedTuple):
     answer: str
     label: int
     """1 if it is likely."""
-    property: str
+    kind: str
     """What is asked of time: Event Duration, Frequency, …"""
 
     @property
@@ -199,8 +199,9 @@ class _MCScript:
         elif name == "text":
             self._inside = True
         elif name == "question":
+            for needed in ("id", "text"):
+                self._of(attributes, needed)
             self._question, self._answers = attributes, []
-            self._of(attributes, "id"), self._of(attributes, "text")
         elif name == "answer":
             if self._question is None:
                 raise self._fail("expected an answer inside a question")
