@@ -185,5 +185,5 @@ def _told(config: Config) -> dict:
         "interval": f"95 %: Student t over {config.seeds} seeds, for claims over "
         "differences paired by seed (the same examples, order, head and dropout); one "
         "test part, whose sampling is not in it",
-        "chosen by": "the epoch of best exact match or accuracy on what is held out",
+        "chosen by": "the epoch of best F1 (pairs) or accuracy on what is held out",
     }

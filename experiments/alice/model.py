@@ -80,6 +80,14 @@ class Tuner:
         self._attack = jax.jit(self._attacked, static_argnums=0)
         self._line = jax.jit(self._on_a_line)
 
+    @property
+    def chosen_by(self) -> str:
+        """The score of what is held out that chooses the epoch.
+
+        Of pairs F1: exact match is high where everything is denied.
+        """
+        return "accuracy (%)" if self._loaded.options else "F1 (%)"
+
     def folder(self, system: System, seed: int) -> epath.Path:
         """Where a system is trained."""
         return self._workdir / self._loaded.task / system / f"seed-{seed}"
@@ -208,7 +216,7 @@ class Tuner:
         tx, step = self._compiled(system, num_steps)
 
         def evaluate(state: train.State) -> dict[str, float]:
-            return {DEV: next(iter(self.scores(state.variables, dev).values()))}
+            return {DEV: self.scores(state.variables, dev)[self.chosen_by]}
 
         key = jax.random.key(seed + 1000)
         train.fit(
