@@ -5,6 +5,15 @@ TFDS builders are in `jaxemb.data.builders`, which has to be imported by name.
 
 from jaxemb.data import stopwords, tokenize
 from jaxemb.data.analogies import Analogy, read_analogies
+from jaxemb.data.commonsense import (
+    Candidate,
+    Choice,
+    read_commonsenseqa,
+    read_comve,
+    read_cosmosqa,
+    read_mcscript,
+    read_mctaco,
+)
 from jaxemb.data.compounds import Compound, read_farahmand, read_reddy
 from jaxemb.data.features import WordFeatures, read_features
 from jaxemb.data.lexicons import english_function_words
@@ -48,6 +57,8 @@ __all__ = [
     "UNK",
     "UNK_ID",
     "Analogy",
+    "Candidate",
+    "Choice",
     "Compound",
     "DataSet",
     "FetchError",
@@ -75,15 +86,20 @@ __all__ = [
     "phrases",
     "planted_sentiment",
     "read_analogies",
-    "read_farahmand",
+    "read_commonsenseqa",
+    "read_comve",
+    "read_cosmosqa",
     "read_counts",
+    "read_farahmand",
     "read_features",
     "read_imdb",
     "read_kim",
+    "read_mcscript",
+    "read_mctaco",
     "read_movie_reviews",
     "read_mrpc",
-    "read_nli",
     "read_newsgroups",
+    "read_nli",
     "read_pairs",
     "read_recipes",
     "read_reddy",

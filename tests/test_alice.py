@@ -1,0 +1,169 @@
+"""The paper's systems as the experiment assembles them.
+
+Checks of the card's section 10: 1, 4, 6, 7, 9 and 11 are in
+tests/perturb/test_objective.py, 2, 3 and 5 in tests/perturb/test_ascent.py, 8 in
+tests/losses/test_distances.py, 10 in tests/eval/test_questions.py; 12 is the preset
+`mctaco`.
+"""
+
+import collections
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from etils import epath
+
+from experiments.alice import config as presets
+from experiments.alice import data, model
+from experiments.common import cli
+from jaxemb import optim, train
+from jaxemb.data import sources
+from jaxemb.data.commonsense import Candidate, Choice
+from jaxemb.errors import InputError
+
+
+def config_of(preset, *arguments):
+    return cli.parse(presets.SLUG, presets.PRESETS, [preset, *arguments])
+
+
+@pytest.fixture(scope="module", params=["planted pairs", "planted choices"])
+def tuner(request, tmp_path_factory):
+    config = config_of("smoke", "--batch-size", "8")
+    config = dataclasses.replace(config, head_dropout=0.0)
+    loaded = data.load(config, request.param)
+    folder = epath.Path(tmp_path_factory.mktemp("run"))
+    return model.Tuner(config, loaded, folder), loaded, config
+
+
+def batch_of(tuner, loaded):
+    columns = loaded.pool.columns
+    batch = next(data.batching.in_order(columns, 8, loaded.buckets))
+    return jax.tree.map(jnp.asarray, tuner.batch(batch))
+
+
+def test_texts_of_every_task():
+    asked = Candidate("He ran.", "How long?", "an hour", 1, "Event Duration")
+    assert data.texts_of(asked) == [("He ran.", "How long? an hour")]
+    of = lambda passage, question: data.texts_of(
+        Choice("1", passage, question, ("a", "b"), 0)
+    )
+    assert of("", "") == ["a", "b"]
+    assert of("", "Why?") == [("Why?", "a"), ("Why?", "b")]
+    assert of("It rained.", "Why?") == [
+        ("It rained.", "Why? a"),
+        ("It rained.", "Why? b"),
+    ]
+
+
+def test_no_question_is_on_two_sides(tuner):
+    _, loaded, config = tuner
+    sides = [loaded.split(config, seed) for seed in range(5)]
+    held = collections.Counter()
+    for train_part, dev in sides:
+        groups = [{data._group(e) for e in part.examples} for part in (train_part, dev)]
+        assert not groups[0] & groups[1]
+        held.update(groups[1])
+    every = {data._group(e) for e in loaded.pool.examples}
+    assert held == dict.fromkeys(every, 1)  # each is held out by one of five seeds
+    some = dataclasses.replace(config, examples=9)
+    small, _ = loaded.split(some, 0)
+    assert 4 < len(small.examples) <= 9
+    again, _ = loaded.split(some, 0)
+    assert small.examples == again.examples
+    assert small.examples != loaded.split(some, 1)[0].examples
+
+
+def test_rows_that_are_left_out_change_no_state(bert):
+    kept = np.array([0, 2, 3, 6, 8])
+    trimmed = data._trimmed(bert, 1, kept)
+    assert trimmed.config.vocab == 5
+    assert trimmed.config.layers == 1
+    ids = jnp.array([[1, 3, 2]])
+    small = trimmed.module().apply(
+        {"params": trimmed.params}, ids, ids > 0, deterministic=True
+    )
+    whole = bert.module().apply(
+        {"params": bert.params}, jnp.asarray(kept)[ids], ids > 0, deterministic=True
+    )
+    np.testing.assert_allclose(small.last, whole.states[1], atol=1e-5)
+    with pytest.raises(InputError, match="--layers 3: expected 1 to 2"):
+        data._trimmed(bert, 3, kept)
+
+
+def test_systems_differ_only_in_their_terms(tuner):
+    own, loaded, config = tuner
+    batch, variables = batch_of(own, loaded), own.variables(0)
+    key = jax.random.key(5)
+    terms = {}
+    for system in ("plain", "ADV", "SMART", "ALICE"):
+        loss = own.loss(model.objective_of(config, system))
+        terms[system] = jax.jit(loss)(variables, batch, key)
+    names = lambda s: {n for n in terms[s][1] if not n.endswith("ratio")}
+    assert names("plain") == {"clean"}
+    assert names("ADV") == {"labelled"}
+    assert names("SMART") == {"clean", "virtual"}
+    assert names("ALICE") == {"labelled", "virtual"}
+    value = lambda s, name: float(terms[s][1][name])
+    assert value("SMART", "clean") == pytest.approx(value("plain", "clean"), rel=1e-5)
+    assert value("ALICE", "labelled") == pytest.approx(
+        value("ADV", "labelled"), rel=1e-5
+    )
+    assert value("ADV", "labelled") > value("plain", "clean")
+
+
+def test_the_bregman_term_pulls_to_averaged_parameters(tuner):
+    own, loaded, config = tuner
+    batch = jax.tree.map(np.asarray, batch_of(own, loaded))
+    tx, step = own.step("SMART+Bregman", 4)
+    state = train.State.create(own.variables(0), tx, jax.random.key(1))
+    run = jax.jit(step)
+    values, averages = [], [state.params]
+    decay = config.perturbation.decay
+    for _ in range(3):
+        state, metrics = run(state, batch)
+        values.append(float(metrics["proximal"]))
+        averages.append(
+            jax.tree.map(
+                lambda a, p: decay * a + (1 - decay) * p, averages[-1], state.params
+            )
+        )
+    assert values[0] < 1e-6 < values[2]  # the first step is at the average itself
+    found = optim.ema_params(state.opt_state)
+    close = lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5)
+    jax.tree.map(close, found, averages[-1])
+    assert not state.frozen
+
+
+def test_scores_of_known_predictions(tuner, monkeypatch):
+    own, loaded, _ = tuner
+    labels = np.asarray(loaded.test.columns["labels"])
+    monkeypatch.setattr(own, "predictions", lambda variables, part: labels)
+    assert set(own.scores(None, loaded.test).values()) == {100.0}
+    monkeypatch.setattr(own, "predictions", lambda variables, part: 1 - labels)
+    assert next(iter(own.scores(None, loaded.test).values())) == 0.0
+
+
+def test_mistakes_are_named():
+    with pytest.raises(InputError, match="--seeds 0: expected 1 or more"):
+        config_of("mctaco", "--seeds", "0").check()
+    with pytest.raises(InputError, match="--encoder planted: expected planted tasks"):
+        config_of("mctaco", "--encoder", "planted").check()
+    with pytest.raises(InputError, match="--warm-up 1.0: expected 0 up to 1"):
+        config_of("mctaco", "--warm-up", "1").check()
+
+
+@pytest.mark.data
+def test_mctaco_is_cut_as_the_readme_tells():
+    for name in ("mctaco", "minilm"):
+        if sources.locate(name) is None:
+            pytest.skip(f"needs {name}")
+    config = config_of("mctaco")
+    loaded = data.load(config, "mctaco")
+    training, dev = loaded.split(config, 0)
+    assert 940 < len(training.examples) <= 960
+    assert 380 < len(dev.examples) <= 400
+    assert 2110 < len(loaded.test.examples) <= 2130
+    assert max(loaded.buckets) <= 64
+    assert loaded.encoder.config.layers == 3
