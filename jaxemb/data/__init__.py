@@ -7,6 +7,7 @@ from jaxemb.data import stopwords, tokenize
 from jaxemb.data.analogies import Analogy, read_analogies
 from jaxemb.data.compounds import Compound, read_farahmand, read_reddy
 from jaxemb.data.features import WordFeatures, read_features
+from jaxemb.data.glue import GLUE_TASKS, GlueExample, read_glue
 from jaxemb.data.lexicons import english_function_words
 from jaxemb.data.nli import SentencePair, SentencePairs, read_nli
 from jaxemb.data.pairs import WordPair, read_pairs
@@ -43,6 +44,7 @@ from jaxemb.data.vocab import PAD, PAD_ID, UNK, UNK_ID, Vocab, read_counts
 
 __all__ = [
     "DATA_SETS",
+    "GLUE_TASKS",
     "PAD",
     "PAD_ID",
     "UNK",
@@ -52,6 +54,7 @@ __all__ = [
     "DataSet",
     "FetchError",
     "Found",
+    "GlueExample",
     "LabelledText",
     "Offline",
     "Paraphrase",
@@ -78,6 +81,7 @@ __all__ = [
     "read_farahmand",
     "read_counts",
     "read_features",
+    "read_glue",
     "read_imdb",
     "read_kim",
     "read_movie_reviews",

@@ -45,12 +45,12 @@ from jaxemb.optim.masks import (
 
 @dataclasses.dataclass(frozen=True)
 class Sparsity:
-    """Which share of weights is removed after so many updates, and when anew."""
+    """Which share of weights is 0 after so many updates, and when they are chosen."""
 
     share: Callable[[Array], Any]
     """From the number of updates so far, this one included, to a share in [0, 1]."""
     due: Callable[[Array], Any]
-    """Whether masks are chosen anew after this update."""
+    """Whether masks are chosen anew with this update."""
 
 
 def cubic_sparsity(
@@ -86,7 +86,7 @@ def cubic_sparsity(
 
 
 def one_shot_sparsity(final: float, at: int = 1) -> Sparsity:
-    """All at once after update `at`; before any update, see `keep_masks`."""
+    """All at once with update `at`; before any update, see `delete_information`."""
     _check_shares(final)
     if at < 1:
         raise InputError(f"at is {at}; expected an update, counted from 1.")
@@ -145,9 +145,10 @@ def pruned(
     """Wraps an optimiser so that removed weights are exactly 0 after every update.
 
     `inner` sees gradients `M g`, and what it makes of removed weights by momentum or
-    decay is not applied. When `schedule.due`, masks are chosen anew among the updated
-    weights. Whatever changes updates belongs inside; several wrappers may be nested,
-    as for single weights of some parameters and rows of others.
+    decay is not applied. When `schedule.due`, masks are chosen anew before the update
+    is made, by the weights that it starts from. Whatever changes updates belongs
+    inside; several wrappers may be nested, as for single weights of some parameters
+    and rows of others.
 
     Args:
       inner: any transformation.
@@ -159,9 +160,10 @@ def pruned(
       scope: "matrix" removes the same share of each, "global" compares all.
       criterion: "random" is the control; its masks are nested as the share grows.
       seed: of the control.
-      regrow: keep removed weights' values in the state (a copy of the parameters
-        chosen), where `inner` still moves them with gradients of 0, so that they decay
-        and can return. This is what TensorFlow's pruning did: `W_eff = M W`.
+      regrow: keep removed weights' values in the state, which costs a copy of the
+        parameters chosen and its time. `inner` still moves them with gradients of 0,
+        so that they decay and can return. This is what TensorFlow's pruning did:
+        `W_eff = M W`.
     """
     inner = optax.with_extra_args_support(inner)
 
@@ -196,37 +198,38 @@ def pruned(
             raise ValueError(
                 "pruned needs the parameters: update(grads, state, params)"
             )
-        kept = _aligned(state.masks, params)
-        grads = _map(lambda m, g: jnp.where(m, g, 0), kept, updates)
-        # What the removed weights would be, where they may return.
-        old = params
-        if regrow:
-            old = _map(jnp.where, kept, params, _leaves(state.stale))
-        changes, inner_state = inner.update(grads, state.inner, old, **extra)
         count = optax.safe_increment(state.count)
-        packed, now = state.masks, kept
+        stale = _leaves(state.stale) if regrow else []
+
+        # One of the two is 0, so that their sum is the other without rounding.
+        def whole():
+            """With removed weights' values; made where needed, never kept."""
+            return _map(lambda w, p: p + w, stale, params) if regrow else params
+
+        packed = state.masks
         if schedule is not None:
 
             def anew():
-                moved = optax.apply_updates(old, changes)
-                if not regrow:
-                    moved = _map(lambda m, w: jnp.where(m, w, 0), kept, moved)
-                masks = choose(moved, schedule.share(count))
+                masks = choose(whole(), schedule.share(count))
                 return _tree(params, {path: pack(m) for path, m in masks.items()})
 
             packed = jax.lax.cond(schedule.due(count), anew, lambda: state.masks)
-            now = _aligned(packed, params)
+        kept = _aligned(packed, params)
+        grads = _map(lambda m, g: jnp.where(m, g, 0), kept, updates)
+        old = whole()
+        changes, inner_state = inner.update(grads, state.inner, old, **extra)
+        set_to = lambda m, u, p: jnp.where(m, u, -p)  # noqa: E731
         if not regrow:
-            stays = [m if m is None else m & n for m, n in zip(kept, now, strict=True)]
-            result = _map(lambda m, u, p: jnp.where(m, u, -p), stays, changes, params)
-            return result, PrunedState(count, packed, optax.MaskedNode(), inner_state)
-        moved = optax.apply_updates(old, changes)
-        # 0 + w is w, and p - p is 0: no rounding comes in.
-        back = _map(jnp.where, kept, changes, moved)
-        result = _map(lambda m, u, p: jnp.where(m, u, -p), now, back, params)
-        gone = _map(lambda m, w: jnp.where(m, 0, w), now, moved)
-        stale = _tree(params, selected(gone, where))
-        return result, PrunedState(count, packed, stale, inner_state)
+            result = _map(set_to, kept, changes, params)
+            return result, PrunedState(count, packed, state.stale, inner_state)
+        moved = _map(lambda w, u: u + w, stale, changes)
+        gone = _map(
+            lambda m, w, u: jnp.where(m, 0, (w + u).astype(w.dtype)),
+            *(kept, old, changes),
+        )
+        return _map(set_to, kept, moved, params), PrunedState(
+            count, packed, _tree(params, selected(gone, where)), inner_state
+        )
 
     return optax.GradientTransformationExtraArgs(init_fn, update_fn)
 
@@ -282,10 +285,12 @@ def _leaves(tree: Any) -> list[Any]:
 
 
 def _aligned(packed: Any, params: Any) -> list[Any]:
-    return [
+    masks = [
         None if bits is None else unpack(bits, jnp.shape(leaf))
         for bits, leaf in zip(_leaves(packed), jax.tree.leaves(params), strict=True)
     ]
+    # Unpacked once; otherwise the compiler does it again wherever a mask is used.
+    return jax.lax.optimization_barrier(masks)
 
 
 def _map(function: Callable, masks: list[Any], tree: Any, *rest: Any) -> Any:

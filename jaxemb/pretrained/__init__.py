@@ -40,7 +40,7 @@ from jaxemb.pretrained.huggingface import (
     masked_lm_params,
     save_hf,
 )
-from jaxemb.pretrained.masking import Hidden, mlm_mask
+from jaxemb.pretrained.masking import Hidden, chosen_places, mlm_mask
 from jaxemb.pretrained.sentences import encode_texts
 from jaxemb.pretrained.tables import token_table, type_averages
 from jaxemb.pretrained.tokens import (
@@ -64,6 +64,7 @@ __all__ = [
     "Window",
     "by_length",
     "cache_features",
+    "chosen_places",
     "encode_texts",
     "load_hf",
     "masked_lm_params",

@@ -130,9 +130,9 @@ def test_weights_that_are_kept_move_as_without_pruning():
     np.testing.assert_array_equal(kept, np.asarray(params["dense"]["kernel"]) != 0)
 
 
-def test_one_shot_takes_the_smallest_of_the_updated_weights():
+def test_one_shot_takes_the_smallest_of_the_weights_before_the_update():
     schedule = optim.one_shot_sparsity(0.5, at=2)
-    dense = run(optax.sgd(0.1), 2)[-1][0]["dense"]["kernel"]
+    dense = run(optax.sgd(0.1), 1)[-1][0]["dense"]["kernel"]
     params, state = run(optim.pruned(optax.sgd(0.1), schedule), 2)[-1]
     limit = np.sort(np.abs(dense).ravel())[19]
     np.testing.assert_array_equal(
