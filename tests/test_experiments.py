@@ -91,6 +91,8 @@ _OWED = {
     *(("multitask_meta_embedding", name) for name in ("analogies", "pos")),
     *(("multitask_meta_embedding", name) for name in ("recipes", "imdb")),
     ("multitask_meta_embedding", "own-vectors"),
+    *(("compressing_bert", name) for name in ("pretraining", "sst-2", "mrpc", "sts-b")),
+    ("compressing_bert", "paper"),  # BERT's weights and GLUE's files are not here
 }
 
 

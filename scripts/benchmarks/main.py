@@ -11,6 +11,7 @@ import char_bilstm
 import crf
 import encoder
 import load_vectors
+import pruning
 import spaces
 import train_vectors
 
@@ -26,6 +27,7 @@ COMPARISONS = {
     "crf": crf.comparisons,
     "char_bilstm": char_bilstm.comparisons,
     "encoder": encoder.comparisons,
+    "pruning": pruning.comparisons,
 }
 
 
