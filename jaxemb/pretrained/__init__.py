@@ -33,6 +33,7 @@ Tune a classifier of texts, and save its encoder for others:
     pretrained.save_hf("tuned", tuned)
 """
 
+from jaxemb.pretrained.compact import without_heads, without_rows
 from jaxemb.pretrained.features import FeatureCache, cache_features
 from jaxemb.pretrained.huggingface import (
     Pretrained,
@@ -75,4 +76,6 @@ __all__ = [
     "type_averages",
     "variables_above",
     "windows",
+    "without_heads",
+    "without_rows",
 ]

@@ -46,8 +46,8 @@ def comparisons() -> list[dict]:
         for tree in (programs[0].state.opt_state.masks, programs[0].state.params)
     ]
     note = (
-        f"{times[0]:.0f} ms (dense {times[1]:.0f} ms); masks are {size[0] / size[1]:.1%} "
-        f"of the parameters; choosing them anew takes {anew:.0f} ms"
+        f"{times[0]:.0f} ms (dense {times[1]:.0f} ms); masks "
+        f"{size[0] / size[1]:.1%} of the parameters; choosing anew {anew:.0f} ms"
     )
     work = f"a pruned step, MiniLM's shape, {BATCH} texts of {LENGTH} pieces"
     return [row(work, "the same, dense", pairs, TARGET, note)]
