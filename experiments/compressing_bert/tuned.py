@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from etils import epath
 
 from experiments.common.findings import Findings
 from experiments.compressing_bert import data
@@ -12,7 +13,7 @@ from experiments.compressing_bert.config import Config
 from experiments.compressing_bert.model import Pretrainer
 from experiments.compressing_bert.tuning import PARTS, Cell, Tuner, cells
 from jaxemb.analysis import figures, pruning
-from jaxemb.train import results
+from jaxemb.train import loop, results
 
 FREE, MARGIN = (30, 40), 1.0  # sparsities said to be free; points that are let go
 Scores = Mapping[Cell, Sequence[dict]]
@@ -38,6 +39,15 @@ def study(
     for name in config.tasks:
         tuner = Tuner(config, world, data.load_task(config, world, name))
         folder = workdir / "tuning"
+        # Scores of other settings are not taken for these.
+        loop.claim(
+            epath.Path(folder / name),
+            {
+                "tuning": results.as_json(config.tuning),
+                "pretraining": results.as_json(config.pretraining),
+                "encoder": config.encoder,
+            },
+        )
         scores: dict[Cell, list[dict]] = {}
         for cell in cells(config):
             for seed in range(config.seeds):
@@ -146,6 +156,8 @@ def _claims(
     lines = [cell for cell in scores if cell.arm in ("deletion", "pruned")]
     xs = [losses[cell] for cell in lines]
     ys = [float(np.mean([one["score"] for one in scores[cell]])) for cell in lines]
+    if np.ptp(xs) == 0 or np.ptp(ys) == 0:
+        return  # no line goes through scores that are all alike
     line = pruning.accuracy_vs_pretrain_loss(xs, ys)
     findings.add(
         "pruned and deletion", f"{task.name}: points a nat of loss", [line.slope]
