@@ -184,33 +184,24 @@ def test_the_inner_optimiser_sees_no_gradient_of_removed_weights():
 
 
 def test_a_removed_weight_returns_with_its_old_value():
-    """One weight shrinks below the others and the others then shrink below it."""
+    """One weight is removed, the other shrinks below it, and they change places."""
     params = {"kernel": jnp.array([1.0, 0.5])}
-    tx = optim.pruned(
-        optax.sgd(1.0), optim.periodic_sparsity(0.5, 1, refresh_after=True), regrow=True
-    )
-    pulls = [0.0, 0.8]
+    schedule = optim.periodic_sparsity(0.5, 1, refresh_after=True)
+    pulls = [[0.0, 0.0], [0.8, 7.0], [0.0, 0.0]]
 
     def gradient(number):
-        return {"kernel": jnp.array([pulls[number], 7.0])}
+        return {"kernel": jnp.array(pulls[number])}
 
-    states = run(
-        tx, 2, params, lambda n: gradient(n) if n else {"kernel": 0 * params["kernel"]}
-    )
+    tx = optim.pruned(optax.sgd(1.0), schedule, regrow=True)
+    states = run(tx, 3, params, gradient)
     np.testing.assert_array_equal(states[1][0]["kernel"], [1.0, 0.0])
     np.testing.assert_array_equal(states[1][1].stale["kernel"], [0.0, 0.5])
-    np.testing.assert_array_equal(states[2][0]["kernel"], [0.0, 0.5])
-    assert states[2][1].stale["kernel"][0] == pytest.approx(0.2)
-    fixed = optim.pruned(
-        optax.sgd(1.0), optim.periodic_sparsity(0.5, 1, refresh_after=True)
-    )
-    ends = run(
-        fixed,
-        2,
-        params,
-        lambda n: gradient(n) if n else {"kernel": 0 * params["kernel"]},
-    )
-    np.testing.assert_allclose(ends[2][0]["kernel"], [0.2, 0.0], atol=1e-6)
+    np.testing.assert_allclose(states[2][0]["kernel"], [0.2, 0.0], atol=1e-6)
+    np.testing.assert_array_equal(states[3][0]["kernel"], [0.0, 0.5])
+    assert states[3][1].stale["kernel"][0] == pytest.approx(0.2)
+    fixed = optim.pruned(optax.sgd(1.0), schedule)
+    ends = run(fixed, 3, params, gradient)
+    np.testing.assert_allclose(ends[3][0]["kernel"], [0.2, 0.0], atol=1e-6)
 
 
 def test_the_random_control_removes_exactly_as_many_and_keeps_its_choice():
