@@ -92,8 +92,9 @@ def burned_in():
             state, _ = step(state, plan(number))
         return state.params
 
+    held_out = jnp.asarray(world.held_out)
     judge = jax.jit(
-        lambda params: each({"params": params}, world.held_out, jax.random.key(5))
+        lambda params: each({"params": params}, held_out, jax.random.key(5))
     )
     start = pretrained.variables_above(world.encoder, module, jax.random.key(0))
     return world, run(start["params"], 200), run, judge
@@ -102,7 +103,8 @@ def burned_in():
 def test_magnitude_loses_less_than_chance_at_every_sparsity(burned_in):
     """Check 9, its first half."""
     _, params, run, judge = burned_in
-    assert judge(params) < 0.75 * np.log(60)  # of the words of topics: it has learned
+    world = burned_in[0]
+    assert judge(params) < np.log(world.encoder.config.vocab) - 0.5  # it has learned
     for share in (0.3, 0.6, 0.9):
         found = {}
         for criterion in ("magnitude", "random"):
@@ -135,8 +137,8 @@ def test_tuning_leaves_the_order_of_weights(burned_in):
         assert 0 < found[f"mask difference {percent}"] < chance / 5
     assert 0 < found["movement"] < 100 / 3 / 5
     assert np.mean(found["movement by start"]) == pytest.approx(
-        np.mean(found["movement by end"])
-    )
+        np.mean(found["movement by end"]), rel=1e-3
+    )  # but for parts that differ by one weight
 
 
 @pytest.mark.data
