@@ -152,7 +152,6 @@ PRESETS = {
             arms=("deletion", "random"),
         ),
     ),
-    ),
     "sts-b": (
         "500 pairs of STS-B, 0, 60 and 90 %, three arms, three seeds; 25 minutes",
         Config(
@@ -162,7 +161,6 @@ PRESETS = {
             side_sparsities=(60,),
             arms=("deletion", "random"),
         ),
-    ),
     ),
     "paper": (
         "the paper's settings on its own tasks: --encoder FOLDER; needs accelerators",
