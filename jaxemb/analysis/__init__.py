@@ -9,6 +9,7 @@ with epy.lazy_api_imports(globals()):  # a table needs no matplotlib
         dimensions,
         figures,
         fuzzy,
+        pruning,
         report,
         vocabulary,
     )
@@ -35,6 +36,7 @@ __all__ = [
     "norm_histogram",
     "norm_ranking",
     "parameters",
+    "pruning",
     "report",
     "row_norms",
     "vocabulary",

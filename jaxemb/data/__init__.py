@@ -16,6 +16,7 @@ from jaxemb.data.commonsense import (
 )
 from jaxemb.data.compounds import Compound, read_farahmand, read_reddy
 from jaxemb.data.features import WordFeatures, read_features
+from jaxemb.data.glue import GLUE_TASKS, GlueExample, read_glue
 from jaxemb.data.lexicons import english_function_words
 from jaxemb.data.nli import SentencePair, SentencePairs, read_nli
 from jaxemb.data.pairs import WordPair, read_pairs
@@ -52,6 +53,7 @@ from jaxemb.data.vocab import PAD, PAD_ID, UNK, UNK_ID, Vocab, read_counts
 
 __all__ = [
     "DATA_SETS",
+    "GLUE_TASKS",
     "PAD",
     "PAD_ID",
     "UNK",
@@ -63,6 +65,7 @@ __all__ = [
     "DataSet",
     "FetchError",
     "Found",
+    "GlueExample",
     "LabelledText",
     "Offline",
     "Paraphrase",
@@ -92,6 +95,7 @@ __all__ = [
     "read_counts",
     "read_farahmand",
     "read_features",
+    "read_glue",
     "read_imdb",
     "read_kim",
     "read_mcscript",

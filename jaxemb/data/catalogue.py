@@ -169,6 +169,35 @@ _BY_SA = "CC BY-SA 4.0"
 _MRPC = "glue/MRPC", "MRPC"
 
 
+# Task of GLUE to its folder, its development file, labelled rows and bytes to fetch.
+_GLUE = {
+    "cola": ("CoLA", "dev", 9_594, 376_971),
+    "sst-2": ("SST-2", "dev", 68_221, 7_439_277),
+    "mrpc": ("MRPC", "dev", 4_076, 1_494_541),
+    "sts-b": ("STS-B", "dev", 7_249, 802_872),
+    "qqp": ("QQP", "dev", 404_276, 41_696_084),
+    "mnli": ("MNLI", "dev_matched", 402_517, 312_783_507),
+    "qnli": ("QNLI", "dev", 110_206, 10_627_589),
+    "rte": ("RTE", "dev", 2_767, 697_150),
+}
+
+
+def _glue(task: str, folder: str, dev: str, rows: int, size: int) -> "DataSet":
+    def part(name: str) -> Part:
+        return Part((f"glue_data/{folder}/{name}.tsv", f"{folder}/{name}.tsv"))
+
+    return DataSet(
+        f"glue-{task}",
+        f"GLUE's own files of {folder}, training and development (Wang et al. 2019)",
+        "that of each task, see the homepage",
+        "https://gluebenchmark.com/tasks",
+        {"train": part("train"), "validation": part(dev)},
+        size=size,
+        size_known=False,
+        rows=rows,
+    )
+
+
 def _sentences(**files: str) -> dict[str, Part]:
     return {split: Part((f"sentences/{name}",)) for split, name in files.items()}
 
@@ -788,6 +817,19 @@ _ALL = [
         size=1_453_825,
         rows=5_801,
     ),
+    DataSet(
+        "rte",
+        "RTE: sentence pairs, entailed or not, training and development as in GLUE",
+        _UNSTATED,
+        "https://gluebenchmark.com/tasks",
+        {
+            "train": Part(("nli_datasets/rte/train.csv",)),
+            "validation": Part(("nli_datasets/rte/dev.csv",)),
+        },
+        size=930_937,
+        rows=2_767,
+    ),
+    *(_glue(task, *about) for task, about in _GLUE.items()),
     DataSet(
         "ptb-sample",
         "Penn Treebank sample: trees of 199 Wall Street Journal files, from NLTK",

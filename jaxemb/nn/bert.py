@@ -32,6 +32,8 @@ class TextConfig:
     """Width of a state."""
     layers: int = 12
     heads: int = 12
+    kept_heads: tuple[int, ...] = ()
+    """Of each layer, where some are removed (`pretrained.without_heads`)."""
     inner: int = 3072
     """Width of the networks inside the blocks."""
     positions: int = 512
@@ -109,6 +111,7 @@ class TextEncoder(nn.Module):
             dtype=self.dtype,
             remat=self.remat,
             scan=self.scan,
+            kept_heads=config.kept_heads,
             name="blocks",
         )
         if config.pooler:

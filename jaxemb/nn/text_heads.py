@@ -176,13 +176,27 @@ class MaskedLM(nn.Module):
 
     @nn.compact
     def __call__(
-        self, ids: Ids, mask: Mask, segments: Ids | None = None, *, deterministic: bool
-    ) -> Float[Array, "batch length {self.config.vocab}"]:
-        """The logits of all pieces, in float32; 0 at padding."""
+        self,
+        ids: Ids,
+        mask: Mask,
+        segments: Ids | None = None,
+        places: Int[Array, "batch places"] | None = None,
+        *,
+        deterministic: bool,
+    ) -> Float[Array, "batch _ {self.config.vocab}"]:
+        """The logits of all pieces, in float32; 0 at padding.
+
+        Of every place, or only of the `places` of each text: with a large vocabulary
+        most of the work is here, and only hidden pieces are asked for.
+        """
         config = self.config
         encoder = _encoder(self)
         encoded = encoder(ids, mask, segments, deterministic=deterministic)
-        states = nn.Dense(config.dim, dtype=self.dtype, name="transform")(encoded.last)
+        last = encoded.last
+        if places is not None:
+            last = jnp.take_along_axis(last, places[..., None], axis=1)
+            mask = jnp.take_along_axis(mask, places, axis=1)
+        states = nn.Dense(config.dim, dtype=self.dtype, name="transform")(last)
         states = ACTIVATIONS[config.activation](states)
         states = layer_norm(config.epsilon, self.dtype, "transform_norm")(states)
         bias = self.param("bias", nn.initializers.zeros, (config.vocab,), jnp.float32)

@@ -43,6 +43,7 @@ class SelfAttention(nn.Module):
     causal: bool = False
     dropout_rate: float = 0.0  # of A
     dtype: jax.typing.DTypeLike = jnp.float32  # of matmuls and output; A is float32
+    width: int | None = None  # of all heads together; that of the input unless given
 
     @nn.compact
     def __call__(
@@ -53,13 +54,14 @@ class SelfAttention(nn.Module):
     ) -> Float[Array, "batch length dim"]:
         """The output of every word, in `dtype`."""
         batch, length, dim = inputs.shape
-        if dim % self.heads:
+        width = dim if self.width is None else self.width
+        if width % self.heads:
             raise InputError(
-                f"SelfAttention.heads is {self.heads}; expected a divisor of {dim}."
+                f"SelfAttention.heads is {self.heads}; expected a divisor of {width}."
             )
-        split = batch, length, self.heads, dim // self.heads
+        split = batch, length, self.heads, width // self.heads
         queries, keys, values = (
-            nn.Dense(dim, dtype=self.dtype, name=name)(inputs).reshape(split)
+            nn.Dense(width, dtype=self.dtype, name=name)(inputs).reshape(split)
             for name in ("query", "key", "value")
         )
         seen = mask[:, None, None, :]  # batch heads queries keys
@@ -78,7 +80,7 @@ class SelfAttention(nn.Module):
                 *(queries, keys, values, seen), cpu=_by_heads, default=_fused
             )
         return nn.Dense(dim, dtype=self.dtype, name="output")(
-            mixed.reshape(inputs.shape)
+            mixed.reshape(batch, length, width)
         )
 
 
@@ -129,6 +131,7 @@ class TransformerBlock(nn.Module):
     attention_dropout_rate: float = 0.1
     epsilon: float = 1e-12  # of the norms
     dtype: jax.typing.DTypeLike = jnp.float32  # of matmuls and output
+    width: int | None = None  # of all heads together; that of the input unless given
 
     @nn.compact
     def __call__(
@@ -144,6 +147,7 @@ class TransformerBlock(nn.Module):
             self.causal,
             self.attention_dropout_rate,
             self.dtype,
+            self.width,
             name="attention",
         )
         first = nn.Dense(self.inner, dtype=self.dtype, name="inner")
@@ -178,6 +182,7 @@ class Transformer(nn.Module):
     dtype: jax.typing.DTypeLike = jnp.float32  # of matmuls and output
     remat: bool = False  # compute a block anew on the way back, to save memory
     scan: bool = False  # one compiled block; parameters are stacked: `stack_layers`
+    kept_heads: tuple[int, ...] = ()  # of each layer, where some of `heads` are removed
 
     @nn.compact
     def __call__(
@@ -191,9 +196,13 @@ class Transformer(nn.Module):
         kind = TransformerBlock
         if self.remat:
             kind = nn.remat(kind, static_argnums=(3,), prevent_cse=not self.scan)
+        if self.kept_heads and (self.scan or len(self.kept_heads) != self.layers):
+            raise InputError(
+                f"Transformer.kept_heads is {self.kept_heads}; expected a number for "
+                f"each of {self.layers} layers, and no scan."
+            )
         block = functools.partial(
             kind,
-            heads=self.heads,
             inner=self.inner,
             activation=self.activation,
             pre_norm=self.pre_norm,
@@ -207,14 +216,22 @@ class Transformer(nn.Module):
         x = jnp.where(mask[..., None], inputs, 0).astype(self.dtype)
         states = [x]
         if self.scan:
-            states += list(self._scanned(block(name="layers"), x, mask, deterministic))
+            layers = block(heads=self.heads, name="layers")
+            states += list(self._scanned(layers, x, mask, deterministic))
         else:
             for i in range(self.layers):
-                states.append(block(name=f"layer_{i}")(states[-1], mask, deterministic))
+                layer = block(**self._heads_of(i, x.shape[-1]), name=f"layer_{i}")
+                states.append(layer(states[-1], mask, deterministic))
         if self.pre_norm:
             states[-1] = layer_norm(self.epsilon, self.dtype, "norm")(states[-1])
         states = tuple(jnp.where(mask[..., None], state, 0) for state in states)
         return Encoded(states[-1], states)
+
+    def _heads_of(self, layer: int, dim: int) -> dict[str, int]:
+        if not self.kept_heads:
+            return {"heads": self.heads}
+        kept = self.kept_heads[layer]
+        return {"heads": kept, "width": kept * (dim // self.heads)}
 
     def _scanned(self, block, x: Array, mask: Array, deterministic: bool) -> Array:
         def step(block, x):

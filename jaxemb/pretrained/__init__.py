@@ -33,6 +33,7 @@ Tune a classifier of texts, and save its encoder for others:
     pretrained.save_hf("tuned", tuned)
 """
 
+from jaxemb.pretrained.compact import without_heads, without_rows
 from jaxemb.pretrained.features import FeatureCache, cache_features
 from jaxemb.pretrained.huggingface import (
     Pretrained,
@@ -40,7 +41,7 @@ from jaxemb.pretrained.huggingface import (
     masked_lm_params,
     save_hf,
 )
-from jaxemb.pretrained.masking import Hidden, mlm_mask
+from jaxemb.pretrained.masking import Hidden, chosen_places, mlm_mask
 from jaxemb.pretrained.sentences import encode_texts
 from jaxemb.pretrained.tables import token_table, type_averages
 from jaxemb.pretrained.tokens import (
@@ -64,6 +65,7 @@ __all__ = [
     "Window",
     "by_length",
     "cache_features",
+    "chosen_places",
     "encode_texts",
     "load_hf",
     "masked_lm_params",
@@ -74,4 +76,6 @@ __all__ = [
     "type_averages",
     "variables_above",
     "windows",
+    "without_heads",
+    "without_rows",
 ]

@@ -97,6 +97,8 @@ def save_hf(folder: str | Path, pretrained: Pretrained) -> None:
     fine-tuning: `save_hf(folder, dataclasses.replace(pretrained, params=params))`.
     """
     folder = Path(folder)
+    if pretrained.config.kept_heads:
+        raise InputError("save_hf: heads are removed; save before `without_heads`.")
     layout = LAYOUTS[pretrained.model_type]
     flat = traverse_util.flatten_dict(pretrained.params)
     tensors: dict[str, list[tuple[int, np.ndarray]]] = {}

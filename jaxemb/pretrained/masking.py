@@ -40,3 +40,14 @@ def mlm_mask(
     shown = jnp.where(what < 0.8, jnp.asarray(mask_id, ids.dtype), pieces)
     shown = jnp.where(what < 0.9, shown, ids)
     return Hidden(jnp.where(chosen, shown, ids), chosen)
+
+
+def chosen_places(
+    chosen: Bool[Array, "batch length"], most: int
+) -> tuple[Int[Array, "batch {most}"], Bool[Array, "batch {most}"]]:
+    """The first `most` chosen places of each text, and which of them are any.
+
+    For `nn.MaskedLM`, so that the logits of other places are not computed.
+    """
+    order = jnp.argsort(~chosen, axis=1, stable=True)[:, :most]
+    return order, jnp.take_along_axis(chosen, order, axis=1)

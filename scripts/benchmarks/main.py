@@ -12,6 +12,7 @@ import crf
 import encoder
 import load_vectors
 import perturbed
+import pruning
 import spaces
 import train_vectors
 
@@ -28,6 +29,7 @@ COMPARISONS = {
     "char_bilstm": char_bilstm.comparisons,
     "encoder": encoder.comparisons,
     "perturbed": perturbed.comparisons,
+    "pruning": pruning.comparisons,
 }
 
 

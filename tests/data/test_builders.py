@@ -15,7 +15,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     import tensorflow_datasets as tfds
 
-from jaxemb.data import builders, nli, sources, squad, text, tokenize, trees
+from jaxemb.data import builders, glue, nli, sources, squad, text, tokenize, trees
 from jaxemb.errors import InputError
 
 ROOT = Path(__file__).parents[2]
@@ -122,6 +122,17 @@ def test_sentence_pairs_are_those_of_the_readers(local):
     row = {"premise": b"a", "hypothesis": b"b"}
     found = builders.sentence_pairs([{**row, "label": -1}, {**row, "label": 1}])
     assert found == nli.SentencePairs((nli.SentencePair("a", "b", 1),), 1)
+
+
+def test_glue_is_that_of_the_reader(local):
+    (local / "RTE").mkdir()
+    for split in ("train", "dev"):
+        text = f"index\tsentence1\tsentence2\tlabel\n0\tA {split}\tB\tentailment\n"
+        (local / "RTE" / f"{split}.tsv").write_text(text)
+    [row] = builders.read("glue-rte", "validation")
+    [wanted] = glue.read_glue("rte", local / "RTE" / "dev.tsv")
+    found = row["first"].decode(), row["second"].decode(), float(row["label"])
+    assert found == wanted == ("A dev", "B", 0)
 
 
 def test_multinli_keeps_its_genres(local):

@@ -3,7 +3,8 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import stats
 
-from jaxemb.pretrained import mlm_mask
+from jaxemb import nn
+from jaxemb.pretrained import chosen_places, mlm_mask
 
 VOCAB, MASK_ID = 50, 4
 IDS = np.random.default_rng(0).integers(5, VOCAB, (400, 60))
@@ -44,3 +45,19 @@ def test_the_key_decides():
     first, again, other = hidden(0), hidden(0), hidden(1)
     np.testing.assert_array_equal(first[0], again[0])
     assert (first[1] != other[1]).any()
+
+
+def test_chosen_places_and_their_logits_are_those_of_the_whole(bert):
+    chosen = np.array([[0, 1, 0, 1, 1, 0], [0, 0, 0, 0, 1, 0]], bool)
+    places, real = chosen_places(jnp.asarray(chosen), 3)
+    np.testing.assert_array_equal(places[0], [1, 3, 4])
+    np.testing.assert_array_equal(real, [[1, 1, 1], [1, 0, 0]])
+    assert places[1, 0] == 4
+    model = nn.MaskedLM(bert.config)
+    ids = jnp.arange(12, dtype=jnp.int32).reshape(2, 6)
+    mask = jnp.ones((2, 6), bool)
+    variables = model.init(jax.random.key(0), ids, mask, deterministic=True)
+    whole = model.apply(variables, ids, mask, deterministic=True)
+    some = model.apply(variables, ids, mask, None, places, deterministic=True)
+    wanted = [[whole[b, t] for t in np.asarray(places[b])] for b in range(2)]
+    np.testing.assert_allclose(some, np.array(wanted), atol=1e-5)
