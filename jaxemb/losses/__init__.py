@@ -9,11 +9,13 @@ from jaxemb.losses.classification import (
 from jaxemb.losses.distill import distill, kd_total, logit_mse
 from jaxemb.losses.noise_contrast import aggregated_sgns, context_weights, sgns
 from jaxemb.losses.reconstruction import Reconstruction, reconstruction
+from jaxemb.losses.recurrence import activation_penalty
 from jaxemb.losses.similarity import bce_from_distance, brier, exp_neg_distance
 from jaxemb.losses.sparsity import l21
 
 __all__ = [
     "Reconstruction",
+    "activation_penalty",
     "aggregated_sgns",
     "bce_from_distance",
     "brier",

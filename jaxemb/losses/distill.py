@@ -19,8 +19,9 @@ examples' names, so that the two may cut texts as each likes:
     params = {"w": np.zeros((8, 3)), "b": np.zeros((1, 3))}
     tx = optax.adam(0.05)
     state = tx.init(params)
+    gradient = jax.jit(jax.grad(loss))
     for _ in range(100):
-        gradients = jax.grad(loss)(params, x, labels, cache[names])
+        gradients = gradient(params, x, labels, cache[names])
         updates, state = tx.update(gradients, state)
         params = optax.apply_updates(params, updates)
 """
