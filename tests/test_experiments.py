@@ -91,6 +91,9 @@ _OWED = {
     *(("multitask_meta_embedding", name) for name in ("analogies", "pos")),
     *(("multitask_meta_embedding", name) for name in ("recipes", "imdb")),
     ("multitask_meta_embedding", "own-vectors"),
+    *(("docbert_distillation", name) for name in ("reuters", "imdb")),
+    # These are for accelerators, with weights and vectors that are not here.
+    *(("docbert_distillation", name) for name in ("reuters-paper", "imdb-paper")),
 }
 
 
