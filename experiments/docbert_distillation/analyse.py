@@ -94,8 +94,8 @@ def add_teacher(
                 f"{length} pieces costs the teacher {outcome.config.metric}",
                 verdict=intervals.verdict(gap.low, gap.high),
                 evidence=f"difference {gap.mean:+.3g} [{gap.low:.3g}, {gap.high:.3g}], "
-                f"paired bootstrap over {len(documents)} documents; tuned once, at full "
-                "length",
+                f"paired bootstrap over {len(documents)} documents; tuned once, at "
+                "full length",
             )
         )
 
@@ -160,7 +160,7 @@ def add_claims(outcome: Outcome, findings: Findings) -> None:
     half = f"LSTM-{config.students.hidden // 2}"
     if half in outcome.runs:
         findings.beats(
-            f"at half its width the distilled LSTM is less than {MARGIN:g} point lower, "
+            f"at half its width the distilled LSTM loses less than {MARGIN:g} point, "
             f"{metric}",
             outcome.test(half, MAIN),
             outcome.test("LSTM", MAIN),
@@ -219,7 +219,7 @@ def write_figures(
             x_label="epochs",
         ),
         folder / "epochs.svg",
-        "Development score of the teacher after every epoch of one schedule (Figure 2).",
+        "The teacher's development score after each epoch of one schedule (Figure 2).",
     )
     lengths = [*shorter, config.teacher.length]
     by_length = [*(outcome.points(logits) for logits in shorter.values()), teacher]

@@ -208,7 +208,7 @@ PRESETS = {
         ),
     ),
     "reuters-paper": (
-        "the paper's sizes on Reuters: --teacher.weights FOLDER --students.vectors FILE",
+        "the paper's sizes: --teacher.weights FOLDER --students.vectors FILE",
         Config(
             preset="reuters-paper",
             teacher=_PAPER_TEACHER,
@@ -218,7 +218,7 @@ PRESETS = {
         ),
     ),
     "imdb-paper": (
-        "the paper's sizes on IMDB's own 50,000 reviews by stars, likewise",
+        "the paper's sizes on the 50,000 reviews of IMDB by stars, likewise",
         Config(
             preset="imdb-paper",
             data="imdb",
