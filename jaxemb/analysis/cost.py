@@ -30,7 +30,7 @@ def count_flops(function: Callable[..., Any], *arguments: Any) -> float:
 
 
 def flops_of_length(
-    flops: Callable[[int], float], length: float, at: tuple[int, int] = (4, 8)
+    flops: Callable[[int], float], length: float | int, at: tuple[int, int] = (4, 8)
 ) -> float:
     """Operations at a length, in a line through two lengths at which they are counted.
 

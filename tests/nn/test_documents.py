@@ -76,7 +76,7 @@ def test_hierarchical_attention_is_that_of_loops():
     mask = jnp.asarray(np.arange(4) < lengths[..., None])
     variables = module.init(jax.random.key(0), vectors, mask, deterministic=True)
     found = module.apply(variables, vectors, mask, deterministic=True)
-    params = variables["params"]
+    params = jax.tree.map(np.asarray, variables["params"])
 
     def pooled(level, states):
         own = params[f"{level}_attention"]
