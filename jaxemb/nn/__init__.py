@@ -8,7 +8,8 @@ from jaxemb.nn.characters import CharBiLSTM, CharCNN
 from jaxemb.nn.classifier import TextClassifier
 from jaxemb.nn.conv import ConvEncoder, KimCNN
 from jaxemb.nn.crf import CRF
-from jaxemb.nn.dropout import Dropout
+from jaxemb.nn.documents import HAN, XMLCNN, AttentionPool, RegLSTM, TfidfLinear
+from jaxemb.nn.dropout import Dropout, TypeDropout, drop_weights
 from jaxemb.nn.embed import DeltaEmbedding, effective_table, table_init
 from jaxemb.nn.esim import ESIM
 from jaxemb.nn.heads import BatchNormClassifier, feature_statistics
@@ -61,9 +62,12 @@ __all__ = [
     "ESIM",
     "GPT2",
     "GRU",
+    "HAN",
     "LSTM",
     "MTE",
     "TAE",
+    "XMLCNN",
+    "AttentionPool",
     "AuxReconstruction",
     "BatchNormClassifier",
     "Bert",
@@ -89,17 +93,21 @@ __all__ = [
     "MultipleChoice",
     "OneToN",
     "PieceClassifier",
+    "RegLSTM",
     "SequenceClassifier",
     "SiameseHead",
     "SpanLogits",
     "Tagger",
     "TextClassifier",
     "TextConfig",
+    "TfidfLinear",
     "Transformer",
+    "TypeDropout",
     "Trilinear",
     "align_wordpieces",
     "attend",
     "crf",
+    "drop_weights",
     "effective_table",
     "feature_statistics",
     "mean_pooled",

@@ -109,9 +109,19 @@ def max_over_windows(
     Windows reach over both ends, where there are zeros; `vectors` has some at padding.
     0 for a sentence without words.
     """
+    maps, real = maps_over_windows(dense, vectors, mask, width)
+    return numerics.masked_max(maps, real[..., None], axis=1)
+
+
+def maps_over_windows(
+    dense: nn.Dense,
+    vectors: Float[Array, "batch length dim"],
+    mask: Bool[Array, "batch length"],
+    width: int,
+) -> tuple[Float[Array, "batch windows features"], Bool[Array, "batch windows"]]:
+    """The features of every window of `max_over_windows`, and which hold a word."""
     maps = dense(jnp.concatenate(_windows(vectors, width), axis=-1))
-    real = jnp.any(jnp.stack(_windows(mask, width)), axis=0)[..., None]
-    return numerics.masked_max(maps, real, axis=1)
+    return maps, jnp.any(jnp.stack(_windows(mask, width)), axis=0)
 
 
 def _windows(x: Array, width: int) -> list[Array]:

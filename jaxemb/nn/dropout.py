@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from jaxemb import axes
 from jaxemb.errors import InputError
@@ -44,6 +44,49 @@ class Dropout(nn.Module):
         key = self.make_rng(self.rng_collection)
         mask = _keep_mask(key, keep, inputs.shape, self.broadcast)
         return jnp.where(mask, inputs / keep, jnp.zeros_like(inputs))
+
+
+class TypeDropout(nn.Module):
+    """Zeroes all occurrences of a kind of word, and divides the others by `1 - rate`.
+
+    Embedding dropout of Gal and Ghahramani (2016) and Merity et al. (2018): whether a
+    word is dropped depends on the step and its id, so it is for a whole batch, on any
+    number of devices.
+    """
+
+    rate: float  # probability of dropping, in [0, 1)
+
+    @nn.compact
+    def __call__(
+        self,
+        vectors: Float[Array, "batch length dim"],
+        ids: Int[Array, "batch length"],
+        *,
+        deterministic: bool,
+    ) -> Float[Array, "batch length dim"]:
+        """Applies the dropout; the output keeps the dtype of the input."""
+        if not 0 <= self.rate < 1:
+            raise InputError(f"TypeDropout.rate is {self.rate}; expected one in [0, 1)")
+        if deterministic or self.rate == 0:
+            return vectors
+        key, keep = self.make_rng("dropout"), 1 - self.rate
+        kept = lambda i: jax.random.bernoulli(jax.random.fold_in(key, i), keep)  # noqa: E731
+        mask = jax.vmap(jax.vmap(kept))(ids)[..., None]
+        return jnp.where(mask, vectors / keep, jnp.zeros_like(vectors))
+
+
+def drop_weights(
+    key: PRNGKeyArray, kernel: Float[Array, "..."], rate: float
+) -> Float[Array, "..."]:
+    """A kernel with entries zeroed and the others scaled up (Wan et al. 2013).
+
+    Of a recurrent kernel: DropConnect of Merity et al. (2018), one mask for all words
+    and all examples of a step.
+    """
+    if not 0 <= rate < 1:
+        raise InputError(f"drop_weights: rate is {rate}; expected one in [0, 1)")
+    mask = jax.random.bernoulli(key, 1 - rate, kernel.shape)
+    return jnp.where(mask, kernel / (1 - rate), 0)
 
 
 def _keep_mask(

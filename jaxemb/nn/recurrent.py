@@ -17,7 +17,7 @@ from jaxemb.nn._recurrence import (
     LSTMState,
     scan_directions,
 )
-from jaxemb.nn.dropout import Dropout
+from jaxemb.nn.dropout import Dropout, drop_weights
 
 
 class _Gates(nn.Module):
@@ -25,6 +25,7 @@ class _Gates(nn.Module):
 
     hidden: int
     dtype: jax.typing.DTypeLike
+    weight_drop: float = 0.0  # share of the recurrent kernel that is dropped
 
     def project(self, inputs: Array, gates: int, bias_init: Any) -> tuple[Array, Array]:
         recurrent = self.param(
@@ -33,6 +34,10 @@ class _Gates(nn.Module):
             (self.hidden, gates * self.hidden),
             jnp.float32,
         )
+        if self.weight_drop:
+            recurrent = drop_weights(
+                self.make_rng("dropout"), recurrent, self.weight_drop
+            )
         dense = nn.Dense(
             gates * self.hidden, dtype=self.dtype, bias_init=bias_init, name="input"
         )
@@ -40,7 +45,7 @@ class _Gates(nn.Module):
 
 
 class _LSTMGates(_Gates):
-    forget_bias: float
+    forget_bias: float = 1.0
 
     @nn.compact
     def __call__(self, inputs: Array) -> tuple[Array, Array, None]:
@@ -97,7 +102,9 @@ class LSTM(nn.Module):
         initial: LSTMState | None = None,
     ) -> tuple[Float[Array, "batch length {self.hidden}"], LSTMState]:
         """The states after every word, in `dtype`, and the one after the last word."""
-        gates = _LSTMGates(self.hidden, self.dtype, self.forget_bias, name="cell")
+        gates = _LSTMGates(
+            self.hidden, self.dtype, forget_bias=self.forget_bias, name="cell"
+        )
         start = initial or LSTMState(*2 * [_zeros(mask, self.hidden)])
         return _run(
             LSTM_CELL, [gates], [self.reverse], inputs, mask, start, self.unroll
@@ -116,6 +123,7 @@ class BiLSTM(nn.Module):
     forget_bias: float = 1.0
     dtype: jax.typing.DTypeLike = jnp.float32  # of matmuls and output; states float32
     unroll: int = 1
+    weight_drop: tuple[float, float] = (0.0, 0.0)  # of the recurrent kernels
 
     @nn.compact
     def __call__(
@@ -123,16 +131,28 @@ class BiLSTM(nn.Module):
         inputs: Float[Array, "batch length dim"] | Float[Array, "vocab dim"],
         mask: Bool[Array, "batch length"],
         ids: Int[Array, "batch length"] | None = None,
+        *,
+        deterministic: bool = True,
     ) -> tuple[Float[Array, "batch length {2*self.hidden}"], LSTMState]:
         """The states at every word, in `dtype`, and each direction's last state.
+
+        `weight_drop` is in force unless `deterministic`; see `dropout.drop_weights`.
 
         With `ids`, `inputs` is a table and word t has its row `ids[:, t]`. Where the
         table has fewer rows than there are words, that saves half of the work: rows
         are multiplied by the input kernel, not words.
         """
         gates = [
-            _LSTMGates(self.hidden, self.dtype, self.forget_bias, name=name)
-            for name in ("forward", "backward")
+            _LSTMGates(
+                self.hidden,
+                self.dtype,
+                0.0 if deterministic else rate,
+                self.forget_bias,
+                name=name,
+            )
+            for name, rate in zip(
+                ("forward", "backward"), self.weight_drop, strict=True
+            )
         ]
         start = LSTMState(*2 * [_zeros(mask, self.hidden)])
         return _run(

@@ -1,14 +1,12 @@
 """Frozen features of a corpus on disk: an encoder's vectors of every word, made once.
 
-A cache is a folder: `cache.json` (what it is of), `offsets.npy` (where each sentence
-starts), `features.bin` (the rows, mapped into memory) and `done.npy` (which batches are
-there, so that making it can go on after a stop).
+A cache is a folder of `jaxemb.data.rows`, and in it `offsets.npy`: where each sentence
+starts among the rows.
 """
 
 import dataclasses
 import functools
 import hashlib
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -19,10 +17,9 @@ import ml_dtypes
 import numpy as np
 from flax import traverse_util
 
-from jaxemb.data import files
+from jaxemb.data import rows as rows_lib
 from jaxemb.data.batching import Ragged
 from jaxemb.data.corpus.files import Meter
-from jaxemb.errors import InputError
 from jaxemb.nn.pieces import Pooling, align_wordpieces
 from jaxemb.pretrained.huggingface import Pretrained
 from jaxemb.pretrained.tokens import (
@@ -34,7 +31,6 @@ from jaxemb.pretrained.tokens import (
 )
 
 _DTYPES = {"float16": np.dtype(np.float16), "bfloat16": np.dtype(ml_dtypes.bfloat16)}
-_FLUSH_EVERY = 50  # batches
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -58,8 +54,7 @@ class FeatureCache:
         """
         folder = Path(folder)
         cache = _opened(folder, "r")
-        if not np.load(folder / "done.npy").all():
-            raise InputError(f"{folder}: features that were not finished; make them")
+        rows_lib.check_finished(folder)
         return cache
 
     def __len__(self) -> int:
@@ -106,7 +101,7 @@ def cache_features(
     """
     folder = Path(folder)
     described = {
-        "weights": _digest_of_weights(pretrained),
+        "weights": digest_of_weights(pretrained),
         "text": _digest_of_text(sentences),
         "layer": layer,
         "pooling": pooling,
@@ -120,29 +115,15 @@ def cache_features(
     batches = by_length(stretches.ids.lengths, batch_size, buckets, cutter.longest)
     _begin(folder, described, sentences, len(batches))
     cache = _opened(folder, "r+")
-    if cache.described != described:
-        other = next(k for k in described if cache.described.get(k) != described[k])
-        raise InputError(f"{folder}: features of another {other}; name another folder")
-    done = np.load(folder / "done.npy", mmap_mode="r+")
+    rows_lib.check_same(folder, cache.described, described)
     encode = _encoder(pretrained, layer, pooling)
-    waiting: list[int] = []  # batches that the disk may not have yet
-
-    def keep() -> None:
-        if isinstance(cache.rows, np.memmap):
-            cache.rows.flush()
-        done[waiting] = True
-        done.flush()
-        waiting.clear()
-
     with Meter("encoding", "texts", len(stretches.ids), show=progress) as meter:
-        for number, batch in enumerate(batches):
-            if not done[number]:
-                _fill(cache, stretches, batch, encode)
-                waiting.append(number)
-                if len(waiting) == _FLUSH_EVERY:
-                    keep()
+
+        def make(batch: LikeLengths) -> None:
+            _fill(cache, stretches, batch, encode)
             meter.advance(len(batch.rows))
-    keep()
+
+        rows_lib.fill(folder, cache.rows, batches, make)
     return FeatureCache.open(folder)
 
 
@@ -205,37 +186,26 @@ def _encoder(pretrained: Pretrained, layer: int, pooling: Pooling):
 
 
 def _begin(folder: Path, described: dict, sentences, batches: int) -> None:
-    if (folder / "cache.json").exists():
+    if (folder / rows_lib.ABOUT).exists():
         return
     folder.mkdir(parents=True, exist_ok=True)
     lengths = [len(sentence) for sentence in sentences]
     offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
     np.save(folder / "offsets.npy", offsets)
-    np.save(folder / "done.npy", np.zeros(batches, bool))
-    width = described["dim"] * _DTYPES[described["dtype"]].itemsize
-    with open(folder / "features.bin", "wb") as rows:
-        rows.truncate(int(offsets[-1]) * width)
-    with files.write_atomically(folder / "cache.json") as part:  # last: it is whole
-        part.write_text(json.dumps(described, indent=1) + "\n")
+    shape = int(offsets[-1]), described["dim"]
+    rows_lib.begin(folder, described, shape, _DTYPES[described["dtype"]], batches)
 
 
 def _opened(folder: Path, mode: Literal["r", "r+"]) -> FeatureCache:
-    try:
-        described = json.loads((folder / "cache.json").read_text())
-    except FileNotFoundError as error:
-        raise InputError(f"{folder}: expected a folder of features") from error
+    described = rows_lib.about(folder)
     offsets = np.load(folder / "offsets.npy")
     shape = int(offsets[-1]), described["dim"]
-    dtype = _DTYPES[described["dtype"]]
-    rows = (
-        np.memmap(folder / "features.bin", dtype, mode, shape=shape)
-        if shape[0]
-        else np.zeros(shape, dtype)
-    )
+    rows = rows_lib.mapped(folder, shape, _DTYPES[described["dtype"]], mode)
     return FeatureCache(folder, described, offsets, rows)
 
 
-def _digest_of_weights(pretrained: Pretrained) -> str:
+def digest_of_weights(pretrained: Pretrained) -> str:
+    """Tells an encoder's weights and tokenizer from all others."""
     digest = hashlib.sha256(pretrained.tokenizer or b"")
     for path, value in sorted(traverse_util.flatten_dict(pretrained.params).items()):
         digest.update("/".join(path).encode())

@@ -302,3 +302,29 @@ def test_published_sizes_of_newsgroups():
     }
     for rows in read.values():
         assert {row.label for row in rows} == set(range(20))
+
+
+def test_imdb_by_stars(tmp_path):
+    lines = "label\trating\tid\ttext\n1\t10\t0\tfine\n0\t1\t1\tdull\n"
+    own = write(tmp_path, "train.tsv", lines)
+    assert text.read_imdb(own, ratings=True) == [
+        LabelledText(("fine",), 9),
+        LabelledText(("dull",), 0),
+    ]
+    bad = write(tmp_path, "bad.tsv", f"{lines}1\t11\t2\tgreat\n")
+    with pytest.raises(InputError, match=r"bad\.tsv:4: expected a label of 1, 2"):
+        text.read_imdb(bad, ratings=True)
+    reviews = write(tmp_path, "reviews.csv", REVIEWS)
+    with pytest.raises(InputError, match="has no ratings"):
+        text.read_imdb(reviews, ratings=True)
+
+
+@pytest.mark.data
+def test_published_sizes_of_imdb_by_stars():
+    found = located("imdb", "imdb/test.tsv")
+    for part in ("train", "test"):
+        rows = list(text.imdb_lines(found.part(part), ratings=True))
+        signs = list(text.imdb_lines(found.part(part)))
+        assert len(rows) == 25_000
+        assert {row.label for row in rows} == {0, 1, 2, 3, 6, 7, 8, 9}
+        assert [row.label > 5 for row in rows] == [sign.label == 1 for sign in signs]

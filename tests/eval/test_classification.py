@@ -123,3 +123,30 @@ def test_areas_of_one_class_or_of_no_number_do_not_exist():
     both = np.stack([scores, -scores], axis=1)
     assert np.isnan(classification.auc_ovr(both, np.zeros(3, int)))
     assert classification.auc(scores, np.array([False, False, True])) == 1
+
+
+def test_micro_f1_is_scikit_learns_and_counted_by_hand():
+    rng = np.random.default_rng(0)
+    gold, found = (rng.random((40, 5)) < p for p in (0.3, 0.4))
+    gold[:, 4] = found[:, 4] = False  # a class that is nowhere
+    counts = classification.multilabel_counts(found, gold)
+    hits = alarms = misses = 0
+    for a, b in zip(found.ravel(), gold.ravel(), strict=True):
+        hits, alarms, misses = hits + (a & b), alarms + (a & ~b), misses + (b & ~a)
+    assert counts.sum(axis=1).tolist() == [hits, alarms, misses]
+    wanted = metrics.f1_score(gold, found, average="micro", zero_division=0)
+    np.testing.assert_allclose(classification.micro_f1(counts), wanted)
+    each = metrics.f1_score(gold, found, average=None, zero_division=0)
+    np.testing.assert_allclose(classification.f1_of_classes(counts), each)
+    nothing = classification.multilabel_counts(gold[:, 4:], gold[:, 4:])
+    assert classification.micro_f1(nothing) == 0
+
+
+def test_micro_f1_of_one_class_an_example_is_accuracy():
+    rng = np.random.default_rng(1)
+    labels, found = rng.integers(0, 4, size=(2, 30))
+    sets = [x[:, None] == np.arange(4) for x in (found, labels)]
+    counts = classification.multilabel_counts(*sets)
+    np.testing.assert_allclose(
+        classification.micro_f1(counts), np.mean(labels == found)
+    )

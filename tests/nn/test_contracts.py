@@ -145,6 +145,20 @@ def auxiliary(dtype=jnp.float32):
     )
 
 
+SENTENCES = jnp.stack([VECTORS, VECTORS[::-1]], axis=1)
+SENTENCE_MASK = jnp.stack([MASK, MASK[::-1]], axis=1)
+
+
+def pad_sentences(vectors, mask):
+    """More words in every sentence, and no more sentences."""
+    ends = ((0, 0), (0, 0), (0, EXTRA))
+    vectors = jnp.where(mask[..., None], vectors, jnp.nan)
+    return (
+        jnp.pad(vectors, (*ends, (0, 0)), constant_values=jnp.nan),
+        jnp.pad(mask, ends),
+    )
+
+
 LOW, HIGH = "bfloat16", "float32"
 CODED = LOW, LOW, HIGH, "bool", HIGH
 CASES = [
@@ -272,6 +286,48 @@ CASES = [
         ),
         (HIGH, HIGH),
         deterministic=True,
+    ),
+    masked(jaxemb.nn.RegLSTM, (HIGH,), deterministic=False, classes=3, hidden=3),
+    masked(
+        jaxemb.nn.XMLCNN,
+        (HIGH,),
+        deterministic=False,
+        classes=3,
+        widths=(2, 3),
+        maps=3,
+        parts=2,
+        features=4,
+    ),
+    masked(jaxemb.nn.AttentionPool, (LOW,), features=3),
+    Case(
+        jaxemb.nn.HAN,
+        lambda dtype=jnp.float32: jaxemb.nn.HAN(3, hidden=2, dtype=dtype),
+        (SENTENCES, SENTENCE_MASK),
+        pad_sentences,
+        (HIGH,),
+        deterministic=True,
+    ),
+    Case(
+        jaxemb.nn.TfidfLinear,
+        lambda dtype=None: jaxemb.nn.TfidfLinear(3, VOCAB),
+        (IDS, VECTORS[..., 0]),
+        lambda ids, weights: (
+            jnp.pad(ids, ((0, 0), (0, EXTRA))),
+            jnp.pad(weights, ((0, 0), (0, EXTRA)), constant_values=jnp.nan),
+        ),
+        (HIGH,),
+    ),
+    Case(
+        jaxemb.nn.TypeDropout,
+        lambda dtype=None: jaxemb.nn.TypeDropout(0.4),
+        (VECTORS, IDS),
+        lambda vectors, ids: (
+            *pad_vectors(vectors),
+            jnp.pad(ids, ((0, 0), (0, EXTRA))),
+        ),
+        (LOW,),
+        deterministic=False,
+        ignores_padding=False,
     ),
     masked(
         jaxemb.nn.LSTMClassifier,

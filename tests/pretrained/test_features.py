@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxemb.data import rows
 from jaxemb.errors import InputError
 from jaxemb.pretrained import Cutter, FeatureCache, cache_features, features
 from tests import encoders
@@ -85,7 +86,7 @@ def test_long_sentences_are_taken_in_windows(encoder, tmp_path):
 
 def test_a_stop_goes_on_where_it_was(encoder, tmp_path, monkeypatch):
     whole = cache_features(tmp_path / "whole", encoder, SENTENCES, batch_size=1)
-    monkeypatch.setattr(features, "_FLUSH_EVERY", 2)
+    monkeypatch.setattr(rows, "_FLUSH_EVERY", 2)
     fill, calls = features._fill, []
 
     def breaks(*arguments):
