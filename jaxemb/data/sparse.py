@@ -80,7 +80,7 @@ def _forms(value: np.ndarray) -> dict[Form, dict[str, np.ndarray]]:
         return forms
     rows, columns = np.flatnonzero(held.any(axis=1)), np.flatnonzero(held.any(axis=0))
     block, inside = value[np.ix_(rows, columns)], held[np.ix_(rows, columns)]
-    about = {"shape": np.array(value.shape, np.int64)}
+    about: dict[str, np.ndarray] = {"shape": np.array(value.shape, np.int64)}
     if len(rows) < value.shape[0]:
         about["rows"] = rows.astype(np.int32)
     if len(columns) < value.shape[1]:

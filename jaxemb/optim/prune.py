@@ -198,7 +198,7 @@ def pruned(
             raise ValueError(
                 "pruned needs the parameters: update(grads, state, params)"
             )
-        count = optax.safe_increment(state.count)
+        count = jnp.asarray(optax.safe_increment(state.count))
         stale = _leaves(state.stale) if regrow else []
 
         # One of the two is 0, so that their sum is the other without rounding.
@@ -208,9 +208,10 @@ def pruned(
 
         packed = state.masks
         if schedule is not None:
+            share = schedule.share(count)
 
             def anew():
-                masks = choose(whole(), schedule.share(count))
+                masks = choose(whole(), share)
                 return _tree(params, {path: pack(m) for path, m in masks.items()})
 
             packed = jax.lax.cond(schedule.due(count), anew, lambda: state.masks)
