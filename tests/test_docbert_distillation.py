@@ -141,6 +141,13 @@ def test_scores_are_those_of_sets(task):
     assert scores.predicted(single, worse).sum(axis=1).tolist() == [1] * 6
 
 
+def test_berts_size_is_the_one_that_table_3_prints():
+    bert = costs.of_paper()["BERT-base"]
+    parameters, operations = costs.published("BERT-base")
+    assert round(bert.parameters / 1e6) == parameters
+    assert bert.flops / 1e6 == pytest.approx(operations, rel=0.1)  # "about 30,000"
+
+
 def test_table_3_at_the_papers_sizes():
     config = PRESETS["reuters-paper"][1]
     sizes = {

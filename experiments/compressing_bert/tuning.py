@@ -49,9 +49,7 @@ class Cell:
 def cells(config: Config) -> list[Cell]:
     """All that a task is tuned for; the dense one first."""
     found = [Cell("pruned", percent) for percent in sorted(config.sparsities)]
-    found += [Cell(a, p) for a in config.arms for p in config.side_sparsities]
-    # With more epochs, what is not pruned is the baseline of `deletion` and `longer`.
-    return found
+    return found + [Cell(a, p) for a in config.arms for p in config.side_sparsities]
 
 
 class Tuner:
