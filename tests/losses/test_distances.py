@@ -133,8 +133,9 @@ def test_no_nonnegative_vector_is_below_the_floor(name):
 def test_symmetric_kl_of_softmaxes():
     rng = np.random.default_rng(4)
     u, v = rng.normal(size=(2, 20, 5)).astype(np.float32)
-    both = distances.symmetric_kl_softmax
     p, q = (scipy.special.softmax(x.astype(float), axis=-1) for x in (u, v))
+    u, v = jnp.asarray(u), jnp.asarray(v)
+    both = distances.symmetric_kl_softmax
     wanted = (scipy.special.rel_entr(p, q) + scipy.special.rel_entr(q, p)).sum(-1)
     np.testing.assert_allclose(both(u, v), wanted, rtol=1e-4)
     np.testing.assert_array_equal(both(u, v), both(v, u))
