@@ -196,7 +196,7 @@ PRESETS = {
         Config(preset="custom", studies=("pretraining", "tuning"), seeds=1),
     ),
     "smoke": (
-        "a planted text and task, every arm; seconds",
+        "a planted text and task, every arm; a minute",
         Config(
             preset="smoke",
             studies=("pretraining", "tuning"),
@@ -207,7 +207,7 @@ PRESETS = {
             side_sparsities=(60,),
             seeds=2,
             pretraining=Pretraining(
-                burn_in=150,
+                burn_in=50,
                 gradual=20,
                 recovery=10,
                 period=10,
@@ -218,12 +218,12 @@ PRESETS = {
                 held_out=128,
             ),
             tuning=Tuning(
-                examples=600,
-                held_out=200,
+                examples=320,
+                held_out=100,
                 longest=16,
                 buckets=1,
-                epochs=4,
-                more_epochs=4,
+                epochs=2,
+                more_epochs=3,
                 after=1,
                 learning_rate=1e-3,
             ),

@@ -236,7 +236,7 @@ PRESETS = {
         ),
     ),
     "smoke": (
-        "planted topics, every system; seconds",
+        "planted topics, every system; a minute",
         Config(
             preset="smoke",
             data="planted",

@@ -22,7 +22,7 @@ from tensorflow_datasets.core.download import extractor
 
 from jaxemb.data import files, sources, tokenize, wheels
 from jaxemb.data.builders.corpus import corpus_sentences
-from jaxemb.data.builders.glue import Glue
+from jaxemb.data.builders.glue import GlueFiles
 from jaxemb.data.builders.inference import Inference, InferenceConfig, sentence_pairs
 from jaxemb.data.builders.local import LocalBuilder, LocalConfig
 from jaxemb.data.builders.questions import Questions, questions
@@ -31,7 +31,7 @@ from jaxemb.data.text import LabelledText
 from jaxemb.errors import InputError
 
 __all__ = [
-    "Glue",
+    "GlueFiles",
     "Inference",
     "InferenceConfig",
     "Questions",
@@ -48,7 +48,7 @@ __all__ = [
 
 Rows = Sequence[Mapping[str, Any]]
 
-_OWN: tuple[type[LocalBuilder], ...] = (Sentences, Inference, Questions, Glue)
+_OWN: tuple[type[LocalBuilder], ...] = (Sentences, Inference, Questions, GlueFiles)
 
 
 def read(name: str, split: str = "train") -> Rows:

@@ -16,7 +16,7 @@ def _config(task: str) -> LocalConfig:
     )
 
 
-class Glue(LocalBuilder):
+class GlueFiles(LocalBuilder):
     """Examples of one task, in the order of their files.
 
     Features: `first`, `second` (empty in tasks of single sentences) and `label`, a
