@@ -192,9 +192,14 @@ def sparsity_by_matrix(masks: Mapping[str, Mask]) -> dict[str, float]:
 def heat_figure(blocks: Float[np.ndarray, "rows columns"], title: str) -> Figure:
     """Mean |w| of blocks of a matrix, in hundredths of the largest."""
     shown = 100 * blocks / blocks.max()
-    names = [[str(i + 1) for i in range(n)] for n in blocks.shape]
+    rows, columns = ([str(i + 1) for i in range(n)] for n in blocks.shape)
     return figures.heat_map(
-        shown, *names, title, x_label="blocks of outputs", y_label="blocks of inputs"
+        shown,
+        rows,
+        columns,
+        title,
+        x_label="blocks of outputs",
+        y_label="blocks of inputs",
     )
 
 

@@ -6,6 +6,7 @@ place and the values. What is read is what was written, bit by bit.
 """
 
 import dataclasses
+import os
 from collections.abc import Mapping
 from typing import Literal
 
@@ -34,7 +35,7 @@ class StoredSize:
 
 
 def write_compact(
-    path: files.Location, tensors: Mapping[str, np.ndarray]
+    path: str | os.PathLike[str], tensors: Mapping[str, np.ndarray]
 ) -> dict[str, StoredSize]:
     """Writes tensors, each in the form that takes the fewest bytes; tells the sizes.
 
