@@ -116,7 +116,9 @@ class Config(Experiment):
             raise InputError(f"--warm-up {self.warm_up}: expected 0 up to 1")
 
 
-# On one core: the lower half of MiniLM, and as much data as an hour and a half takes.
+# On one core: as much data as an hour and a half takes. All of MiniLM's layers: below
+# the last its first state is nearly the same for all texts (standard deviation 0.0004
+# after three layers, 0.25 after six), and changes of it are lost in rounding.
 _SMALL = Perturbation(epsilon=3e-3, eta=3e-3, sigma=3e-4)
 _PAPER = Config(
     encoder="roberta-large",
@@ -127,33 +129,31 @@ _PAPER = Config(
 
 PRESETS = {
     "mctaco": (
-        "MC-TACO, half of MiniLM, 960 candidates a seed, five seeds; 80 minutes",
+        "MC-TACO, MiniLM, 720 candidates a seed, five seeds; 85 minutes",
         Config(
             preset="mctaco",
-            layers=3,
-            examples=960,
-            dev_examples=400,
-            test_examples=2130,
+            examples=720,
+            dev_examples=300,
+            test_examples=1420,
             longest=64,
-            epochs=3,
+            epochs=2,
             batch_size=16,
-            learning_rate=2e-4,
+            learning_rate=1e-4,
             head_dropout=0.3,
             perturbation=_SMALL,
         ),
     ),
     "comve": (
-        "ComVE, subtask A, half of MiniLM, 1,920 pairs a seed, five seeds; 80 minutes",
+        "ComVE, subtask A, MiniLM, 960 pairs a seed, five seeds; 75 minutes",
         Config(
             preset="comve",
             tasks=("comve",),
-            layers=3,
-            examples=1920,
-            dev_examples=500,
+            examples=960,
+            dev_examples=300,
             longest=32,
             epochs=2,
             batch_size=16,
-            learning_rate=2e-4,
+            learning_rate=1e-4,
             perturbation=_SMALL,
         ),
     ),
