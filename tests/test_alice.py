@@ -162,7 +162,7 @@ def test_mctaco_is_cut_as_the_readme_tells():
     config = config_of("mctaco")
     loaded = data.load(config, "mctaco")
     training, dev = loaded.split(config, 0)
-    assert 700 < len(training.examples) <= 720
+    assert 620 < len(training.examples) <= 640
     assert 280 < len(dev.examples) <= 300
     assert 1400 < len(loaded.test.examples) <= 1420
     assert max(loaded.buckets) <= 64
