@@ -62,7 +62,17 @@ def test_every_paper_has_a_smoke_preset_and_a_readme(slug):
     assert (ROOT / "experiments" / slug / "README.md").read_text().startswith("# ")
 
 
-@pytest.mark.parametrize("slug", PAPERS)
+# These compile for minutes where no cache is warm.
+_SLOW_SMOKES = {"alice", "compressing_bert", "docbert_distillation"}
+
+
+@pytest.mark.parametrize(
+    "slug",
+    [
+        pytest.param(slug, marks=[pytest.mark.slow] if slug in _SLOW_SMOKES else [])
+        for slug in PAPERS
+    ],
+)
 def test_smoke_runs_and_its_results_validate(slug, tmp_path):
     module = importlib.import_module(f"experiments.{slug}.main")
     presets = config_of(slug).PRESETS
