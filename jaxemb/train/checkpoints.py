@@ -36,6 +36,7 @@ class Checkpoints:
           keep: how many of the newest stay.
         """
         self._folder = storage.absolute(folder)
+        self._keep = keep
         self._manager = ocp.CheckpointManager(
             self._folder,
             options=ocp.CheckpointManagerOptions(
@@ -58,7 +59,11 @@ class Checkpoints:
             "loop": ocp.args.JsonSave(dict(loop)),
             "config": ocp.args.JsonSave(dict(config)),
         }
-        if step in self._manager.all_steps():
+        steps = self._manager.all_steps()
+        if step in steps:
+            # A run that was killed between writing this one and removing the old ones.
+            for old in sorted(steps)[: -self._keep]:
+                self._manager.delete(old)
             return
         self._manager.save(step, args=ocp.args.Composite(**items), force=True)
 

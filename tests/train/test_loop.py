@@ -273,6 +273,19 @@ def test_the_best_parameters_are_kept(tmp_path):
     )
 
 
+def test_killed_before_the_old_best_was_removed_one_best_stays(tmp_path):
+    state = small.state()
+    later = dataclasses.replace(state, step=state.step + 4)
+    unfinished = checkpoints.Checkpoints(tmp_path, keep=2)
+    unfinished.save(state, {}, {})
+    unfinished.save(later, {}, {})
+    unfinished.close()
+    best = checkpoints.Checkpoints(tmp_path, keep=1)
+    best.save(later, {}, {})
+    best.close()
+    assert [p.name for p in tmp_path.iterdir()] == ["4"]
+
+
 def test_event_files_and_profile_are_written(tmp_path):
     fit(tmp_path, 6, tensorboard=True, profile=(3, 4))
     assert list((tmp_path / "tensorboard").glob("events*"))
