@@ -5,6 +5,8 @@ Every module has its encoder under the name `encoder`: pretrained weights go to
 which embeddings of pieces can be perturbed.
 """
 
+from typing import Any
+
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
@@ -18,11 +20,8 @@ Ids = Int[Array, "batch length"]
 Mask = Bool[Array, "batch length"]
 
 
-class SequenceClassifier(nn.Module):
-    """`W dropout(p) + b` of a text, or of a pair of texts, which is one with segments.
-
-    p is the encoder's pooled state; without a pooler, the first piece's last state.
-    """
+class _Classifier(nn.Module):
+    """`W dropout(s) + b` of states s that are read from an encoder."""
 
     classes: int
     config: TextConfig
@@ -38,7 +37,7 @@ class SequenceClassifier(nn.Module):
 
     def __call__(
         self, ids: Ids, mask: Mask, segments: Ids | None = None, *, deterministic: bool
-    ) -> Float[Array, "batch {self.classes}"]:
+    ) -> Float[Array, "batch *pieces {self.classes}"]:
         """The logits, in float32."""
         embeddings = self.embed(ids)
         return self.logits(embeddings, mask, segments, deterministic=deterministic)
@@ -54,42 +53,35 @@ class SequenceClassifier(nn.Module):
         segments: Ids | None = None,
         *,
         deterministic: bool,
-    ) -> Float[Array, "batch {self.classes}"]:
+    ) -> Float[Array, "batch *pieces {self.classes}"]:
         """The logits of given embeddings of pieces, in float32."""
         encoded = self.encoder.encode(
             embeddings, mask, segments, deterministic=deterministic
         )
-        pooler = self.config.pooler
-        first = self.encoder.pooled(encoded) if pooler else encoded.last[:, 0]
-        first = self.dropout(first, deterministic=deterministic)
-        return self.output(first.astype(jnp.float32))
+        states = self.dropout(self._read(encoded), deterministic=deterministic)
+        return self.output(states.astype(jnp.float32))
+
+    def _read(self, encoded: Any) -> Array:
+        return encoded.last
 
 
-class PieceClassifier(nn.Module):
-    """`W dropout(h_t) + b` of every piece; `align_wordpieces` makes words of pieces."""
+class SequenceClassifier(_Classifier):
+    """`W dropout(p) + b` of a text, or of a pair of texts, which is one with segments.
 
-    classes: int
-    config: TextConfig
-    dropout_rate: float = 0.1
-    dtype: jax.typing.DTypeLike = jnp.float32  # of the encoder; logits are float32
-    remat: bool = False
+    p is the encoder's pooled state; without a pooler, the first piece's last state.
+    """
 
-    def setup(self):
-        """Makes the parts."""
-        self.encoder = _encoder(self)
-        self.dropout = Dropout(self.dropout_rate, name="dropout")
-        self.output = nn.Dense(self.classes, name="output")
+    def _read(self, encoded: Any) -> Array:
+        if self.config.pooler:
+            return self.encoder.pooled(encoded)
+        return encoded.last[:, 0]
 
-    def __call__(
-        self, ids: Ids, mask: Mask, segments: Ids | None = None, *, deterministic: bool
-    ) -> Float[Array, "batch length {self.classes}"]:
-        """The logits, in float32; 0 at padding."""
-        embeddings = self.embed(ids)
-        return self.logits(embeddings, mask, segments, deterministic=deterministic)
 
-    def embed(self, ids: Ids) -> Float[Array, "batch length {self.config.dim}"]:
-        """The pieces' embeddings alone, as the encoder has them."""
-        return self.encoder.embed(ids)
+class PieceClassifier(_Classifier):
+    """`W dropout(h_t) + b` of every piece; `align_wordpieces` makes words of pieces.
+
+    The logits are 0 at padding.
+    """
 
     def logits(
         self,
@@ -100,14 +92,13 @@ class PieceClassifier(nn.Module):
         deterministic: bool,
     ) -> Float[Array, "batch length {self.classes}"]:
         """The logits of given embeddings of pieces, in float32; 0 at padding."""
-        encoded = self.encoder.encode(
-            embeddings, mask, segments, deterministic=deterministic
-        )
+        logits = super().logits(embeddings, mask, segments, deterministic=deterministic)
+        return jnp.where(mask[..., None], logits, 0)
+
+    def _read(self, encoded: Any) -> Array:
         if self.config.pooler and self.is_initializing():
             self.encoder.pooled(encoded)  # unused here, and in pretrained weights
-        states = self.dropout(encoded.last, deterministic=deterministic)
-        logits = self.output(states.astype(jnp.float32))
-        return jnp.where(mask[..., None], logits, 0)
+        return encoded.last
 
 
 class MultipleChoice(nn.Module):
