@@ -11,7 +11,13 @@ from scipy import stats
 
 from experiments.common import cli
 from experiments.multitask_meta_embedding import analogies, data, extrinsic, training
-from experiments.multitask_meta_embedding.config import PRESETS, SLUG, SMOKE, MultiTask
+from experiments.multitask_meta_embedding.config import (
+    PRESETS,
+    SLUG,
+    SMOKE,
+    Autoencoder,
+    MultiTask,
+)
 from experiments.multitask_meta_embedding.similarity import Measurer
 from experiments.multitask_meta_embedding.training import Run
 from jaxemb import nn as jnn
@@ -212,6 +218,18 @@ def test_losses_are_told_over_that_of_zeros(world, loss):
     found = meta.reconstruction_loss(coded, loss, module.parts).mean()
     unit = training.unit_of(ensemble, loss, module.parts)
     np.testing.assert_allclose(found / unit, 1, rtol=1e-5)
+
+
+def test_one_vector_a_word_comes_near_the_best_of_its_rank(world):
+    sources = world.ensemble.concatenate()
+    module = jnn.OneToN(len(sources), world.ensemble.widths, features=4)
+    settings = Autoencoder(free_learning_rate=0.03)
+    run = training.self_supervised(world.ensemble, module, "l2", 2, settings)
+    values = np.linalg.svd(sources, compute_uv=False)
+    least = np.sum(values[4:] ** 2)
+    for params, code in run:
+        rest = sources - code @ params["project"]["kernel"]
+        assert least <= np.sum(rest**2) < 1.05 * least
 
 
 def test_a_recipe_phrase_is_in_one_part_only():

@@ -93,18 +93,12 @@ class Measurer:
 
         def compute() -> dict[str, np.ndarray]:
             module = self._modules(init)[name]
-            free = isinstance(module, jnn.OneToN)
             trained = training.self_supervised(
                 self._world.ensemble,
                 module,
                 loss,
                 seeds,
-                epochs=settings.free_epochs if free else settings.epochs,
-                batch_size=settings.batch_size,
-                learning_rate=settings.free_learning_rate
-                if free
-                else settings.learning_rate,
-                agreement=settings.agreement,
+                settings,
             )
             systems: dict[str, list[np.ndarray]] = {}
             for params, code in trained:
@@ -132,10 +126,7 @@ class Measurer:
                 modules[model.CONCATENATED],
                 loss,
                 1,
-                epochs=settings.epochs,
-                batch_size=settings.batch_size,
-                learning_rate=settings.learning_rate,
-                agreement=settings.agreement,
+                settings,
             )
             path = folder / f"meta-{loss}.txt"
             write_word_vectors(path, ensemble.table(trained[0][1]))
@@ -247,7 +238,11 @@ class Measurer:
             base, hidden=2 * base.hidden
         )
         variants[", SGD 0.05"] = dataclasses.replace(
-            base, optimizer="sgd", learning_rate=0.05, epochs=self._config.sgd_epochs
+            base,
+            optimizer="sgd",
+            learning_rate=0.05,
+            batch_size=64,
+            epochs=self._config.sgd_epochs,
         )
         for loss in self._config.losses:
             for suffix, settings in variants.items():

@@ -14,7 +14,7 @@ import optax
 from scipy import stats
 
 from experiments.multitask_meta_embedding import data, model
-from experiments.multitask_meta_embedding.config import MultiTask
+from experiments.multitask_meta_embedding.config import Autoencoder, MultiTask
 from jaxemb import losses, numerics, terminal
 from jaxemb import nn as jnn
 from jaxemb.eval import pair_scores
@@ -308,16 +308,12 @@ def self_supervised(
     module: Any,
     loss: losses.Reconstruction,
     seeds: int,
-    *,
-    epochs: int,
-    batch_size: int,
-    learning_rate: float,
-    agreement: float,
+    settings: Autoencoder,
 ) -> list[tuple[dict, np.ndarray]]:
     """Trains one module from several seeds side by side, on reconstruction alone.
 
-    The loss is over what it is where the output is 0, plus `agreement` times how far
-    the codes of sources lie apart.
+    The loss is over what it is where the output is 0, plus `settings.agreement` times
+    how far the codes of sources lie apart.
 
     Returns:
       For each seed its parameters and the meta-embedding of every word.
@@ -329,7 +325,13 @@ def self_supervised(
         None,
     )
     free = isinstance(module, jnn.OneToN)
-    tx = optax.adam(learning_rate)
+    if free:
+        epochs, batch_size = settings.free_steps, len(ensemble)
+        rate = optax.linear_schedule(settings.free_learning_rate, 0.0, epochs)
+    else:
+        epochs, batch_size = settings.epochs, settings.batch_size
+        rate = settings.learning_rate
+    tx = optax.adam(rate)
 
     def apply(params, rows, fixed, deterministic, key=None):
         inputs = fixed.words(rows)
@@ -350,7 +352,8 @@ def self_supervised(
         coded = apply(params, rows, fixed, False, key)
         alone = coded._replace(agreement=jnp.zeros_like(coded.agreement))
         total = jnp.mean(meta.reconstruction_loss(alone, loss, module.parts))
-        total = total / fixed.unit + agreement * jnp.mean(coded.agreement)
+        total /= fixed.unit
+        total += settings.agreement * jnp.mean(coded.agreement)
         if free:
             total += _L2 * sum(jnp.sum(jnp.square(p)) for p in jax.tree.leaves(params))
         return total
