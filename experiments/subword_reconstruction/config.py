@@ -38,7 +38,7 @@ class Tagging:
     """The first so many training sentences; all unless given."""
     held_out: int | None = None
     """Likewise of dev and of test."""
-    epochs: int = 3
+    epochs: int = 6
     """Of the task; the first of best dev accuracy is tested."""
     batch_size: int = 32
     hidden: int = 100

@@ -10,7 +10,7 @@ from experiments.common.findings import Findings
 from experiments.subword_reconstruction import data, tagging
 from experiments.subword_reconstruction.config import Config
 from experiments.subword_reconstruction.tagging import DEV, TEST, Cell, System, Taggers
-from jaxemb import terminal
+from jaxemb import terminal, train
 from jaxemb.analysis import figures
 
 ACCURACY = "test accuracy (%)"
@@ -40,11 +40,13 @@ def study(
     grid = _grid(config, taggers)
     cell = max(grid, key=lambda one: grid[one])
     scores: dict[str, list[float]] = {}
-    stored = {}
+    stored, histories = {}, {}
     for system in systems(config):
         best = [taggers.fit(system, cell, seed) for seed in range(config.seeds)]
         scores[system.name] = [100 * one[TEST] for one in best]
         stored[system.name] = taggers.stored(system)
+        folders = [taggers.folder(system, cell, s) for s in range(config.seeds)]
+        histories[system.name] = [train.evaluations(f, DEV) for f in folders]
         findings.add(system.name, ACCURACY, scores[system.name])
     for metric in ("lookup entries", "parameters"):
         for name, counts in stored.items():
@@ -59,6 +61,18 @@ def study(
     }
     _claims(config, scores, findings)
     _draw_grid(config, grid, workdir)
+    for name, seeds in histories.items():
+        for number in range(config.tagging.epochs):
+            findings.add(
+                name,
+                f"dev accuracy after epoch {number + 1} (%)",
+                [100 * history[number][DEV] for history in seeds],
+            )
+    figures.save(
+        figures.learning_curves(histories, DEV),
+        workdir / "figures" / "tagging.svg",
+        "Accuracy on dev after every epoch: how long a head start lasts.",
+    )
 
 
 def _grid(config: Config, taggers: Taggers) -> dict[Cell, float]:
