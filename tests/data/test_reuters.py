@@ -2,7 +2,7 @@
 
 import pytest
 
-from jaxemb.data import reuters, sources
+from jaxemb.data import builders, reuters, sources
 from jaxemb.errors import InputError
 
 WIRE = """<REUTERS TOPICS="{topics}" LEWISSPLIT="{split}" CGISPLIT="X" NEWID="{id}">
@@ -60,6 +60,25 @@ def test_what_is_no_wire_is_refused(tmp_path):
         reuters.read_reuters([write(tmp_path / "a.sgm")])
     with pytest.raises(InputError, match=r"b\.sgm:2: expected a wire with a NEWID"):
         reuters.read_reuters([write(tmp_path / "b.sgm", wire("x"))])
+
+
+def test_the_builder_has_the_split_of_the_reader(tmp_path, monkeypatch):
+    monkeypatch.setenv("JAXEMB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("JAXEMB_DATA", str(tmp_path))
+    folder = tmp_path / "reuters21578"
+    folder.mkdir()
+    places = [
+        write(folder / f"reut2-{number:03d}.sgm", wire(2 * number + 1), other)
+        for number, other in enumerate([wire(2, "TEST", d=("grain", "tea"))] * 22)
+    ]
+    cut = reuters.modapte_90(reuters.read_reuters(places))
+    for split, wanted in (("train", cut.train), ("test", cut.test)):
+        rows = builders.read("reuters-21578", split)
+        assert len(rows) == len(wanted) == 22
+        for row, one in zip(rows, wanted, strict=True):
+            assert int(row["id"]) == one.id
+            assert (row["title"].decode(), row["body"].decode()) == one[1:3]
+            assert tuple(topic.decode() for topic in row["topics"]) == ("grain",)
 
 
 @pytest.mark.data

@@ -7,6 +7,7 @@ import textwrap
 
 import jax
 import jax.numpy as jnp
+import jaxtyping
 import numpy as np
 import optax
 import pytest
@@ -189,9 +190,16 @@ def test_masks_and_missing_labels_count_nothing():
     np.testing.assert_array_equal(gradient, 0)  # the teacher stays as it is
 
 
-def test_a_temperature_of_0_is_refused():
-    with pytest.raises(InputError, match="temperature is 0"):
-        losses.distill(jnp.asarray(STUDENT), jnp.asarray(TEACHER), temperature=0.0)
+def test_mistakes_are_named(monkeypatch):
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # a user has none
+    both = jnp.asarray(STUDENT), jnp.asarray(TEACHER)
+    for wrong, said in (
+        ({"temperature": 0.0}, "temperature is 0"),
+        ({"kind": "softmin"}, "kind is 'softmin'; expected softmax or sigmoid"),
+        ({"direction": "both"}, "direction is 'both'; expected student_teacher or"),
+    ):
+        with pytest.raises(InputError, match=said):
+            losses.distill(*both, **wrong)
 
 
 def planted(seed):

@@ -26,6 +26,7 @@ from jaxemb.data.builders.glue import GlueFiles
 from jaxemb.data.builders.inference import Inference, InferenceConfig, sentence_pairs
 from jaxemb.data.builders.local import LocalBuilder, LocalConfig
 from jaxemb.data.builders.questions import Questions, questions
+from jaxemb.data.builders.reuters import Reuters
 from jaxemb.data.builders.sentences import Sentences, SentencesConfig
 from jaxemb.data.text import LabelledText
 from jaxemb.errors import InputError
@@ -35,6 +36,7 @@ __all__ = [
     "Inference",
     "InferenceConfig",
     "Questions",
+    "Reuters",
     "Sentences",
     "SentencesConfig",
     "corpus_sentences",
@@ -48,7 +50,13 @@ __all__ = [
 
 Rows = Sequence[Mapping[str, Any]]
 
-_OWN: tuple[type[LocalBuilder], ...] = (Sentences, Inference, Questions, GlueFiles)
+_OWN: tuple[type[LocalBuilder], ...] = (
+    Sentences,
+    Inference,
+    Questions,
+    GlueFiles,
+    Reuters,
+)
 
 
 def read(name: str, split: str = "train") -> Rows:
