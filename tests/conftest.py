@@ -1,6 +1,10 @@
 """Flags under which every test runs; set before jax is first imported."""
 
+import ctypes
+import gc
 import os
+import pathlib
+import sys
 
 os.environ["XLA_FLAGS"] = (
     os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"
@@ -27,6 +31,8 @@ jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("ci")
 
+_MOST_MEMORY = 3 * 2**30
+
 
 @pytest.fixture
 def mesh():
@@ -39,6 +45,19 @@ def _width_of_numbers():
     """No test leaves 64 bits on for those after it."""
     yield
     assert not jax.config.jax_enable_x64  # type: ignore[attr-defined]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _memory_of_programs():
+    """Compiled programs are let go once they fill a worker; else it grows to 8 GB."""
+    yield
+    if not sys.platform.startswith("linux"):
+        return
+    pages = int(pathlib.Path("/proc/self/statm").read_text().split()[1])
+    if pages * os.sysconf("SC_PAGE_SIZE") > _MOST_MEMORY:
+        jax.clear_caches()
+        gc.collect()
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 @pytest.fixture(scope="session")
