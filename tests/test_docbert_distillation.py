@@ -6,9 +6,17 @@ import jax
 import numpy as np
 import pytest
 
-from experiments.docbert_distillation import costs, data, model, scores, students
+from experiments.docbert_distillation import (
+    composed,
+    costs,
+    data,
+    main,
+    model,
+    scores,
+    students,
+)
 from experiments.docbert_distillation import teacher as teacher_lib
-from experiments.docbert_distillation.config import MAIN, PRESETS
+from experiments.docbert_distillation.config import MAIN, PRESETS, Composed
 from jaxemb.data import augment, rows, sources
 from jaxemb.errors import InputError
 
@@ -211,3 +219,47 @@ def test_parts_of_reuters_are_as_large_as_the_authors():
     assert len(set(ids)) == 10_789
     assert all(d.words and d.classes for own in found.documents.values() for d in own)
     assert found.data[0].kind == "real"
+
+
+def test_effects_and_interactions_are_those_of_a_linear_model():
+    rng = np.random.default_rng(0)
+    cells = np.array(composed.CELLS)
+    signs = 2.0 * cells - 1
+    several = [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)]
+    design = np.stack([np.ones(8), *(np.prod(signs[:, f], axis=1) for f in several)], 1)
+    values = rng.normal(size=(8, 3))
+    wanted = np.linalg.lstsq(design, values)[0][1:]
+    table = dict(zip(composed.CELLS, values.tolist(), strict=True))
+    for factors, coefficients in zip(several, wanted, strict=True):
+        more, less = composed.effect(table, factors)
+        np.testing.assert_allclose((more - less) / 2, coefficients, atol=1e-12)
+
+
+def test_a_teacher_pruning_and_adversarial_training_compose(tmp_path):
+    config = dataclasses.replace(
+        SMOKE,
+        study="composed",
+        run=dataclasses.replace(QUIET, workdir=str(tmp_path)),
+        students=dataclasses.replace(SMOKE.students, steps=80),
+        composed=Composed(sparsity=0.75, epsilon=0.5, period=2, radii=(0.5, 500.0)),
+        factor=1,
+    )
+    written = main.run(config)
+    table = {(row["name"], row["metric"]): row["measured"] for row in written["rows"]}
+    names = [composed.named(cell) for cell in composed.CELLS]
+    assert len(set(names)) == 8
+    zeros = {name: table[name, "parameters that are 0 (%)"] for name in names}
+    for name, share in zeros.items():
+        assert 70 < share < 76 if "pruned" in name else share < 10
+    assert len(written["claims"]) == 3 * 7
+    bytes_of = {name: table[name, "kilobytes on disk"] for name in names}
+    assert bytes_of["pruned"] < 0.6 * bytes_of["plain"]
+    clean = [table[n, config.metric] for n in names]
+    changed = [table[n, f"{config.metric} under changes of length 500"] for n in names]
+    assert np.mean(clean) > 40  # of four classes
+    assert np.mean(changed) < np.mean(clean) - 20
+    assert (tmp_path / "figures" / "composed.svg").exists()
+    mtimes = {p: p.stat().st_mtime for p in tmp_path.rglob("attacked.npy")}
+    assert len(mtimes) == 16
+    main.run(config)
+    assert {p: p.stat().st_mtime for p in mtimes} == mtimes

@@ -118,6 +118,7 @@ _OWED = {
     ("compressing_bert", "paper"),  # BERT's weights and GLUE's files are not here
     ("docbert_distillation", "reuters"),
     ("docbert_distillation", "imdb"),
+    ("docbert_distillation", "composed"),
     # These two are for accelerators, with weights and vectors that are not here.
     ("docbert_distillation", "reuters-paper"),
     ("docbert_distillation", "imdb-paper"),

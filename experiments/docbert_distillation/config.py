@@ -91,10 +91,31 @@ class Students:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class Composed:
+    """A student with and without a teacher, pruning and adversarial training."""
+
+    student: Literal["LSTM", "KimCNN"] = "KimCNN"
+    sparsity: float = 0.9
+    """Share of each matrix that pruning leaves at 0."""
+    gradual: float = 0.5
+    """Share of the steps over which it gets there; the rest are recovery."""
+    period: int = 10
+    """Steps between choices of masks."""
+    epsilon: float = 5.0
+    """Length of the change of a text's vectors that adversarial training adds the loss
+    of (the fast gradient method)."""
+    radii: tuple[float, ...] = (2.5, 5.0, 10.0)
+    """Lengths of the changes under which students are tested."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Config(Experiment):
     """A teacher, its students, and the texts that it teaches them on."""
 
     slug = SLUG
+    study: Literal["students", "composed"] = "students"
+    """The paper's, or all eight mixtures of a teacher, pruning and adversarial
+    training."""
     data: Literal["reuters", "imdb", "planted"] = "reuters"
     ratings: bool = True
     """Of IMDB: ten classes by stars, as in the paper; else positive or negative."""
@@ -103,6 +124,7 @@ class Config(Experiment):
     its training wires are the development part) unless given."""
     teacher: Teacher = Teacher()
     students: Students = Students()
+    composed: Composed = Composed()
     systems: tuple[Student, ...] = ("LSTM", "KimCNN", "LR")
     baselines: tuple[Baseline, ...] = ("XML-CNN", "HAN", "SVM")
     factor: int = 3
@@ -124,7 +146,7 @@ class Config(Experiment):
     @property
     def multi_label(self) -> bool:
         """Whether a document may have several classes."""
-        return self.data != "imdb"
+        return self.data != "imdb" and self.study != "composed"
 
     @property
     def metric(self) -> str:
@@ -153,6 +175,8 @@ class Config(Experiment):
                 f"--students.steps {self.students.steps}: expected as many as "
                 f"evaluations, {self.students.evaluations}, or more"
             )
+        if self.study == "composed" and self.data == "reuters":
+            raise InputError("--study composed: expected texts of one class, as IMDB's")
         train, dev, test = self.documents or (1, 1, 1)
         if min(train, dev, test) < 1:
             raise InputError(
@@ -203,6 +227,21 @@ PRESETS = {
             factor=4,
             weight=4.0,
             sweep=(),
+        ),
+    ),
+    "composed": (
+        "distilled, pruned, adversarially trained: a 2 × 2 × 2 table on IMDB; an hour",
+        Config(
+            preset="composed",
+            study="composed",
+            data="imdb",
+            ratings=False,
+            documents=(2000, 500, 2000),
+            teacher=Teacher(length=256, epochs=2, learning_rate=1e-4, lengths=()),
+            students=Students(length=200, steps=400, learning_rate=1e-3),
+            factor=1,
+            weight=4.0,
+            seeds=5,
         ),
     ),
     "reuters-paper": (

@@ -66,7 +66,7 @@ class Task:
 def load(config: Config) -> Task:
     """Reads a collection and makes its transfer set."""
     if config.data == "planted":
-        names, parts, data, tagger = _planted()
+        names, parts, data, tagger = _planted(config)
     else:
         read = _reuters if config.data == "reuters" else _imdb
         names, parts, own = read(config)
@@ -165,8 +165,11 @@ def _tagger() -> tuple[LexicalTagger, results.Data]:
     return LexicalTagger.learn(tagged), used
 
 
-def _planted():
-    """Two topics a document: two sentences of one, a third of another or the same."""
+def _planted(config: Config):
+    """Two topics a document: two sentences of one, a third of another or the same.
+
+    Where documents have one class it is that of the two sentences.
+    """
     world = synthetic.planted_topics(num_sentences=480, length=6)
     of = {word: i for i, topic in enumerate(world.topics) for word in topic}
     by_topic: dict[int, list[augment.Words]] = {i: [] for i in range(4)}
@@ -178,7 +181,8 @@ def _planted():
     for number in range(120):
         first, second = rng.integers(4, size=2)
         own = [by_topic[int(t)][int(rng.integers(60))] for t in (first, first, second)]
-        classes = tuple(sorted({int(first), int(second)}))
+        topics = {int(first), int(second)} if config.multi_label else {int(first)}
+        classes = tuple(sorted(topics))
         documents.append(Document(f"planted-{number}", tuple(own), classes))
     parts = {"train": documents[:64], "dev": documents[64:88], "test": documents[88:]}
     tags = [[(word, "AB"[len(word) % 2]) for word in s] for s in world.sentences]

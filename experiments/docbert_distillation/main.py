@@ -5,7 +5,15 @@ from pathlib import Path
 import jax
 
 from experiments.common.findings import Findings
-from experiments.docbert_distillation import analyse, costs, data, students, teacher
+from experiments.docbert_distillation import (
+    analyse,
+    composed,
+    costs,
+    data,
+    scores,
+    students,
+    teacher,
+)
 from experiments.docbert_distillation.config import ARMS, MAIN, OTHER_WAY, Config, paper
 from jaxemb import terminal
 from jaxemb.errors import InputError
@@ -27,6 +35,8 @@ def run(config: Config) -> dict:
     taught, loaded = teacher.tune(config, task, workdir)
     logits = taught.logits()
     inputs = data.read_inputs(config, task)
+    if config.study == "composed":
+        return _compose(config, task, taught, loaded, inputs)
     runs = _train(config, task, inputs, logits, workdir)
     shorter = {length: taught.shorter(length) for length in config.teacher.lengths}
     here = costs.here(config, task, inputs, taught)
@@ -62,6 +72,31 @@ def run(config: Config) -> dict:
         config,
         told,
         [results.origin(folder) for folder in folders],
+        [*task.data, *loaded.data, *inputs.data],
+    )
+
+
+def _compose(config: Config, task, taught, loaded, inputs) -> dict:
+    workdir = Path(config.workdir)
+    logits = taught.logits()
+    found, folders = composed.train_all(config, task, inputs, logits, workdir)
+    documents = task.documents["test"]
+    reached = 100 * scores.score(task, logits[[d.id for d in documents]], documents)
+    findings = Findings()
+    composed.add_findings(config, found, reached, findings)
+    composed.write_figures(config, found, reached, workdir / "figures")
+    told = {
+        "documents read": {part: len(own) for part, own in task.documents.items()},
+        "test words with a vector": round(inputs.covered, 4),
+        "interval": f"95 %: Student t over {config.seeds} seeds; claims are of means "
+        "over cells, paired by seed. One teacher and one test part",
+    }
+    origins = [taught.folder, workdir / "logits", *folders]
+    return findings.publish(
+        workdir,
+        config,
+        told,
+        [results.origin(folder) for folder in origins],
         [*task.data, *loaded.data, *inputs.data],
     )
 

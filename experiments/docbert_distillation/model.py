@@ -9,7 +9,7 @@ import optax
 
 from experiments.docbert_distillation.config import Config
 from experiments.docbert_distillation.data import Inputs
-from jaxemb import losses, optim
+from jaxemb import losses, optim, perturb
 from jaxemb import nn as jnn
 from jaxemb.data import batching
 
@@ -97,9 +97,17 @@ def logits(module: nn.Module, variables: Any, inputs: dict, key=None, **more) ->
     )
 
 
-def optimizer(config: Config, system: str) -> optax.GradientTransformation:
+def optimizer(
+    config: Config, system: str, *, pruned: bool = False
+) -> optax.GradientTransformation:
     """Adam; the LSTM's parameters are averaged, the SVM's decay."""
     settings = config.students
+    if pruned:
+        how = config.composed
+        schedule = optim.cubic_sparsity(
+            how.sparsity, int(how.gradual * settings.steps), period=how.period
+        )
+        return optim.pruned(optimizer(config, system), schedule)
     if system == "SVM":
         return optax.adamw(
             settings.linear_learning_rate, weight_decay=settings.weight_decay
@@ -112,10 +120,43 @@ def optimizer(config: Config, system: str) -> optax.GradientTransformation:
     return adam
 
 
-def loss_fn(config: Config, system: str, module: nn.Module, direction: str):
-    """Equation 1 over a batch; the SVM's is its hinge."""
+def loss_fn(
+    config: Config,
+    system: str,
+    module: nn.Module,
+    direction: str,
+    objective: perturb.Objective | None = None,
+):
+    """Equation 1 over a batch; the SVM's is its hinge.
+
+    With an objective, that of vectors changed as it says.
+    """
     settings = config.students
     penalised = system == "LSTM" and (settings.activation or settings.temporal)
+
+    def taught(found, batch):
+        return losses.kd_total(
+            found,
+            batch["labels"],
+            batch["teacher"],
+            weight=batch["weight"],
+            gold=batch["gold"],
+            kind="sigmoid" if config.multi_label else "softmax",
+            direction=direction,
+            temperature=config.temperature,
+        )
+
+    def changed_loss(variables, batch, key):
+        assert objective is not None
+        inputs = batch["inputs"]
+        return perturb.perturbed_loss(
+            objective,
+            lambda x, drop: logits(module, variables, {**inputs, "vectors": x}, drop),
+            lambda found: taught(found, batch),
+            inputs["vectors"],
+            inputs["mask"],
+            key,
+        )
 
     def loss(variables, batch, key):
         inputs = batch["inputs"]
@@ -130,20 +171,11 @@ def loss_fn(config: Config, system: str, module: nn.Module, direction: str):
             if not config.multi_label:
                 labels = jax.nn.one_hot(labels, found.shape[-1])
             return losses.one_vs_rest_hinge(found, labels).mean(), {}
-        each = losses.kd_total(
-            found,
-            batch["labels"],
-            batch["teacher"],
-            weight=batch["weight"],
-            gold=batch["gold"],
-            kind="sigmoid" if config.multi_label else "softmax",
-            direction=direction,
-            temperature=config.temperature,
-        )
+        each = taught(found, batch)
         if penalised:
             states = kept["intermediates"]["states"][0]
             size, change = losses.activation_penalty(states, inputs["mask"])
             each = each + settings.activation * size + settings.temporal * change
         return each.mean(), {}
 
-    return loss
+    return loss if objective is None else changed_loss

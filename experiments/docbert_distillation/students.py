@@ -11,13 +11,22 @@ from experiments.common.devices import mesh_for
 from experiments.docbert_distillation import model, scores
 from experiments.docbert_distillation.config import ARMS, OTHER_WAY, Config
 from experiments.docbert_distillation.data import Inputs, Task
-from jaxemb import optim, terminal, train
+from jaxemb import optim, perturb, terminal, train
 from jaxemb.data import batching
 from jaxemb.data.rows import RowsById
 from jaxemb.train import checkpoints, results
 
 DEV = "dev/score"
 TEST = "test.npy"
+_ALONG_GRADIENT = perturb.Ascent(
+    epsilon=1.0,
+    eta=1.0,
+    sigma=0.0,
+    norm="l2",
+    projection="step_only",
+    over="text",
+    guard=0.0,
+)
 
 
 class Trained:
@@ -44,20 +53,28 @@ class System:
         *,
         hidden: int | None = None,
         other_way: bool = False,
+        pruned: bool = False,
+        adversarial: bool = False,
     ):
         self._config, self._task, self._inputs = config, task, inputs
         self._system, self._hidden = system, hidden
         self._other_way = other_way
+        self._added = [
+            name
+            for name, on in (("pruned", pruned), ("adversarial", adversarial))
+            if on
+        ]
         self._workdir, self._teacher = workdir, teacher
         words = len(inputs.tfidf.words)
         self.module = model.build(config, system, task.classes, words, hidden=hidden)
-        self._tx = model.optimizer(config, system)
+        self._tx = model.optimizer(config, system, pruned=pruned)
+        objective = perturb.fgm(config.composed.epsilon) if adversarial else None
         direction = config.direction
         if other_way:
             both = ("student_teacher", "teacher_student")
             direction = both[1 - both.index(direction)]
         step = train.make_step(
-            model.loss_fn(config, system, self.module, direction), self._tx
+            model.loss_fn(config, system, self.module, direction, objective), self._tx
         )
         mesh = mesh_for(config.students.batch_size)
         self._step = train.data_parallel(step, mesh, mode=config.run.parallel)
@@ -65,10 +82,13 @@ class System:
             lambda variables, given: model.logits(self.module, variables, given)
         )
 
+        self._under_attack = train.everywhere(self._attack)
+
     @property
     def name(self) -> str:
-        """Of the student, and its width where that is not the usual one."""
-        return self._system if self._hidden is None else f"LSTM-{self._hidden}"
+        """Of the student, its width where that is not the usual one, and more."""
+        name = self._system if self._hidden is None else f"LSTM-{self._hidden}"
+        return ", ".join([name, *self._added])
 
     def fit(self, arm: str, seed: int) -> Trained:
         """Trains one arm with one seed, or finds it done."""
@@ -109,10 +129,7 @@ class System:
                 tensorboard=config.run.tensorboard,
                 progress=config.run.progress,
             )
-            saved = train.load_params(folder / checkpoints.BEST)
-            params = saved.get("ema", saved["params"])
-            params = jax.tree.map(jnp.asarray, params)
-            found = self._logits(params, "test")
+            found = self._logits(self.params(folder), "test")
             with (folder / TEST).open("wb") as stream:
                 np.save(stream, found)
         done = Trained(folder)
@@ -122,6 +139,18 @@ class System:
             f"{100 * reached:.2f}"
         )
         return done
+
+    def params(self, folder: epath.Path) -> dict:
+        """Those of the best development score."""
+        saved = train.load_params(folder / checkpoints.BEST)
+        return jax.tree.map(jnp.asarray, saved.get("ema", saved["params"]))
+
+    def attacked(self, params: dict, radius: float) -> np.ndarray:
+        """Logits of the test part's vectors, changed to raise the loss.
+
+        The change, of Euclidean length `radius` a text, is along the gradient.
+        """
+        return self._logits(params, "test", radius)
 
     def _training(self, augmented: bool, taught: bool) -> dict:
         """Columns of the training set, or of the transfer set."""
@@ -159,18 +188,42 @@ class System:
         found = self._logits(params, "dev")
         return {DEV: scores.score(self._task, found, self._task.documents["dev"])}
 
-    def _logits(self, params, part: str) -> np.ndarray:
+    def _logits(self, params, part: str, radius: float | None = None) -> np.ndarray:
         columns = model.columns_of(self._system, self._inputs.columns[part])
         found = np.zeros((len(columns["labels"]), self._task.classes), np.float32)
         size = self._config.students.batch_size
         for batch in batching.in_order(columns, size, self._buckets(columns)):
             given = model.inputs_of(self._system, batch, self._inputs)
-            found[batch["index"]] = np.asarray(self._forward({"params": params}, given))
+            if radius is None:
+                one = self._forward({"params": params}, given)
+            else:
+                more = {"labels": batch["labels"], "radius": np.full(size, radius)}
+                one = self._under_attack({"params": params}, {**given, **more})
+            found[batch["index"]] = np.asarray(one)
         return found
+
+    def _attack(self, variables, given: dict) -> jax.Array:
+        given = dict(given)
+        vectors, labels, radius = (
+            given.pop(n) for n in ("vectors", "labels", "radius")
+        )
+        return perturb.attack(
+            lambda x, key: model.logits(
+                self.module, variables, {**given, "vectors": x}
+            ),
+            labels,
+            vectors,
+            given["mask"],
+            jax.random.key(0),
+            radius[0],
+            _ALONG_GRADIENT,
+        ).logits
 
     def _deciding(self) -> dict:
         config = results.as_json(self._config)
         names = ("students", "factor", "weight", "temperature", "gold_for_copies")
+        if self._added:
+            names += ("composed",)
         return {name: config[name] for name in (*names, "direction", "documents")}
 
 
