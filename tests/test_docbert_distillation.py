@@ -235,6 +235,7 @@ def test_effects_and_interactions_are_those_of_a_linear_model():
         np.testing.assert_allclose((more - less) / 2, coefficients, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_teacher_pruning_and_adversarial_training_compose(tmp_path):
     config = dataclasses.replace(
         SMOKE,
