@@ -17,6 +17,7 @@ from experiments.docbert_distillation import (
 )
 from experiments.docbert_distillation import teacher as teacher_lib
 from experiments.docbert_distillation.config import MAIN, PRESETS, Composed
+from jaxemb import train
 from jaxemb.data import augment, rows, sources
 from jaxemb.errors import InputError
 
@@ -241,7 +242,7 @@ def test_a_teacher_pruning_and_adversarial_training_compose(tmp_path):
         SMOKE,
         study="composed",
         run=dataclasses.replace(QUIET, workdir=str(tmp_path)),
-        students=dataclasses.replace(SMOKE.students, steps=80),
+        students=dataclasses.replace(SMOKE.students, steps=80, evaluations=4),
         composed=Composed(sparsity=0.75, epsilon=0.5, period=2, radii=(0.5, 500.0)),
         factor=1,
     )
@@ -249,6 +250,11 @@ def test_a_teacher_pruning_and_adversarial_training_compose(tmp_path):
     table = {(row["name"], row["metric"]): row["measured"] for row in written["rows"]}
     names = [composed.named(cell) for cell in composed.CELLS]
     assert len(set(names)) == 8
+    scored = [
+        train.evaluations(p.parent, students.DEV)[0]["step"]
+        for p in tmp_path.rglob("attacked.npy")
+    ]
+    assert set(scored) == {20}  # when pruning is over
     zeros = {name: table[name, "parameters that are 0 (%)"] for name in names}
     for name, share in zeros.items():
         assert 70 < share < 76 if "pruned" in name else share < 10
@@ -264,3 +270,14 @@ def test_a_teacher_pruning_and_adversarial_training_compose(tmp_path):
     assert len(mtimes) == 16
     main.run(config)
     assert {p: p.stat().st_mtime for p in mtimes} == mtimes
+
+
+def test_students_are_not_scored_before_they_are_pruned():
+    late = dataclasses.replace(
+        CONFIG,
+        study="composed",
+        students=dataclasses.replace(CONFIG.students, steps=20, evaluations=4),
+        composed=Composed(gradual=0.3),
+    )
+    with pytest.raises(InputError, match="gradual 0.3: expected above 0 and at most"):
+        late.check()

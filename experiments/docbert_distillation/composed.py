@@ -8,6 +8,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 from etils import epath
+from flax import traverse_util
 
 from experiments.common.findings import Findings
 from experiments.docbert_distillation import scores, students
@@ -82,18 +83,14 @@ def _measured(
             np.save(stream, attacked)
     with file.open("rb") as stream:
         attacked = np.load(stream)
-    leaves = jax.tree_util.tree_leaves_with_path(params)
-    tensors = {
-        jax.tree_util.keystr(path, simple=True, separator="/"): np.asarray(leaf)
-        for path, leaf in leaves
-    }
-    sizes = sparse.write_compact(run.folder / _COMPACT, tensors)
-    zeros = sum(int(np.sum(t == 0)) for t in tensors.values())
+    tensors = traverse_util.flatten_dict(jax.device_get(params), sep="/")
+    sizes = sparse.write_compact(run.folder / _COMPACT, tensors).values()
+    dense = sum(one.dense for one in sizes)
     return Measured(
         score=100 * scores.score(task, run.test, documents),
         under_attack=tuple(100 * scores.score(task, x, documents) for x in attacked),
-        zeros=100 * zeros / sum(t.size for t in tensors.values()),
-        kilobytes=sum(one.size for one in sizes.values()) / 1e3,
+        zeros=100 * sum(one.zeros * one.dense for one in sizes) / dense,
+        kilobytes=sum(one.size for one in sizes) / 1e3,
     )
 
 

@@ -97,8 +97,9 @@ class Composed:
     student: Literal["LSTM", "KimCNN"] = "KimCNN"
     sparsity: float = 0.9
     """Share of each matrix that pruning leaves at 0."""
-    gradual: float = 0.5
-    """Share of the steps over which it gets there; the rest are recovery."""
+    gradual: float = 0.25
+    """Share of the steps over which it gets there; the rest are recovery, and only
+    there are students scored."""
     period: int = 10
     """Steps between choices of masks."""
     epsilon: float = 5.0
@@ -177,6 +178,13 @@ class Config(Experiment):
             )
         if self.study == "composed" and self.data == "reuters":
             raise InputError("--study composed: expected texts of one class, as IMDB's")
+        if self.study == "composed":
+            most = 1 / self.students.evaluations
+            if not 0 < self.composed.gradual <= most:
+                raise InputError(
+                    f"--composed.gradual {self.composed.gradual}: expected above 0 and "
+                    f"at most {most:g}, after which students are first scored"
+                )
         train, dev, test = self.documents or (1, 1, 1)
         if min(train, dev, test) < 1:
             raise InputError(
@@ -238,7 +246,7 @@ PRESETS = {
             ratings=False,
             documents=(2000, 500, 2000),
             teacher=Teacher(length=256, epochs=2, learning_rate=1e-4, lengths=()),
-            students=Students(length=200, steps=400, learning_rate=1e-3),
+            students=Students(length=200, steps=400, evaluations=4, learning_rate=1e-3),
             factor=1,
             weight=4.0,
             seeds=5,

@@ -56,23 +56,30 @@ def run(config: Config) -> dict:
         run.folder for arms in runs.values() for own in arms.values() for run in own
     ]
     told = {
-        "documents read": sizes,
         "classes": task.classes,
         "classes that occur in training": len(
             {c for d in task.documents["train"] for c in d.classes}
         ),
         "words of tf-idf": len(inputs.tfidf.words),
-        "test words with a vector": round(inputs.covered, 4),
         "interval": f"95 %: Student t over {config.seeds} seeds, for claims over "
         "differences paired by seed; one teacher and one test part, whose sampling is "
         "not in it. Of the teacher: bootstrap over test documents",
     }
+    used = (*task.data, *loaded.data, *inputs.data)
+    return _publish(config, task, inputs, used, folders, told, findings)
+
+
+def _publish(config: Config, task, inputs, used, folders, told, findings) -> dict:
     return findings.publish(
-        workdir,
+        config.workdir,
         config,
-        told,
+        {
+            "documents read": {part: len(own) for part, own in task.documents.items()},
+            "test words with a vector": round(inputs.covered, 4),
+            **told,
+        },
         [results.origin(folder) for folder in folders],
-        [*task.data, *loaded.data, *inputs.data],
+        used,
     )
 
 
@@ -86,19 +93,12 @@ def _compose(config: Config, task, taught, loaded, inputs) -> dict:
     composed.add_findings(config, found, reached, findings)
     composed.write_figures(config, found, reached, workdir / "figures")
     told = {
-        "documents read": {part: len(own) for part, own in task.documents.items()},
-        "test words with a vector": round(inputs.covered, 4),
         "interval": f"95 %: Student t over {config.seeds} seeds; claims are of means "
         "over cells, paired by seed. One teacher and one test part",
     }
-    origins = [taught.folder, workdir / "logits", *folders]
-    return findings.publish(
-        workdir,
-        config,
-        told,
-        [results.origin(folder) for folder in origins],
-        [*task.data, *loaded.data, *inputs.data],
-    )
+    used = (*task.data, *loaded.data, *inputs.data)
+    folders = [taught.folder, workdir / "logits", *folders]
+    return _publish(config, task, inputs, used, folders, told, findings)
 
 
 def _train(config: Config, task, inputs, logits, workdir: Path) -> analyse.Runs:

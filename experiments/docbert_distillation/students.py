@@ -18,15 +18,6 @@ from jaxemb.train import checkpoints, results
 
 DEV = "dev/score"
 TEST = "test.npy"
-_ALONG_GRADIENT = perturb.Ascent(
-    epsilon=1.0,
-    eta=1.0,
-    sigma=0.0,
-    norm="l2",
-    projection="step_only",
-    over="text",
-    guard=0.0,
-)
 
 
 class Trained:
@@ -216,7 +207,7 @@ class System:
             given["mask"],
             jax.random.key(0),
             radius[0],
-            _ALONG_GRADIENT,
+            perturb.fgm().labelled_ascent,
         ).logits
 
     def _deciding(self) -> dict:

@@ -45,17 +45,15 @@ class Autoencoder:
     hidden: int = 200
     """Of every encoder and of 1TON's vectors, and what SVD keeps."""
     epochs: int = 60
-    """Over the words of the similarity lists. After 15 L2 is ahead of the cosine, after
-    60 it is behind: losses converge at their own pace."""
+    """Over the words of the similarity lists: many, since losses converge at their own
+    pace."""
     batch_size: int = 256
     learning_rate: float = 3e-3
     """Of Adam."""
     free_learning_rate: float = 1e-2
     """Of 1TON at the first step, 0 after the last."""
     free_steps: int = 300
-    """Of 1TON, each with all words: in batches a free vector hardly moves. L2 then ends
-    below the error of as many principal components, of which it need not explain what
-    a source lacks."""
+    """Of 1TON, each with all words: in batches a free vector hardly moves."""
     agreement: float = 0.1
     """Weight of the agreement of codes, where sources have codes of their own, beside
     a reconstruction that is 1 where nothing is reconstructed."""

@@ -61,13 +61,19 @@ def study(
     }
     _claims(config, scores, findings)
     _draw_grid(config, grid, workdir)
+    _by_epoch(histories, workdir, findings)
+
+
+def _by_epoch(
+    histories: Mapping[str, Sequence[Sequence[Mapping]]],
+    workdir: epath.Path,
+    findings: Findings,
+) -> None:
+    """How long a head start lasts."""
     for name, seeds in histories.items():
-        for number in range(config.tagging.epochs):
-            findings.add(
-                name,
-                f"dev accuracy after epoch {number + 1} (%)",
-                [100 * history[number][DEV] for history in seeds],
-            )
+        for number, lines in enumerate(zip(*seeds, strict=True), 1):
+            values = [100 * line[DEV] for line in lines]
+            findings.add(name, f"dev accuracy after epoch {number} (%)", values)
     figures.save(
         figures.learning_curves(histories, DEV),
         workdir / "figures" / "tagging.svg",

@@ -12,7 +12,7 @@ from jaxemb.optim.fine_tuning import (
     scale_by_uncorrected_adam,
     warmup_linear,
 )
-from jaxemb.optim.groups import by_path, label_by_path
+from jaxemb.optim.groups import by_path, label_by_path, path_name
 from jaxemb.optim.masks import (
     MATRICES,
     Heads,
@@ -55,6 +55,7 @@ __all__ = [
     "max_norm",
     "one_shot_sparsity",
     "parameter_ema",
+    "path_name",
     "periodic_sparsity",
     "pruned",
     "random_mask",

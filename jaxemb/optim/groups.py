@@ -57,7 +57,7 @@ def label_by_path(
                     return name
             if default is None:
                 raise InputError(
-                    f"Parameter {_name(path)} matches none of the labels "
+                    f"Parameter {path_name(path)} matches none of the labels "
                     f"{sorted(labels)}; expected a match or a default label."
                 )
             return default
@@ -78,15 +78,18 @@ def _choose(params: Any, where: Where) -> Any:
     else:
         matches = where
     chosen = jax.tree_util.tree_map_with_path(
-        lambda path, _: bool(matches(_name(path))), params
+        lambda path, _: bool(matches(path_name(path))), params
     )
     if not any(jax.tree.leaves(chosen)):
-        paths = [_name(path) for path, _ in jax.tree_util.tree_leaves_with_path(params)]
+        paths = [
+            path_name(path) for path, _ in jax.tree_util.tree_leaves_with_path(params)
+        ]
         raise InputError(
             f"{where!r} matches no parameter; expected one of {', '.join(paths)}."
         )
     return chosen
 
 
-def _name(path: Any) -> str:
+def path_name(path: Any) -> str:
+    """As `by_path` matches it: names joined by slashes."""
     return jax.tree_util.keystr(path, simple=True, separator="/")

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray, UInt32
 
 from jaxemb.errors import InputError
-from jaxemb.optim.groups import Where, by_path
+from jaxemb.optim.groups import Where, by_path, path_name
 
 MATRICES = r"(.*/)?(kernel|embedding)"
 """Kernels of dense layers and tables; no biases, no norms."""
@@ -105,11 +105,6 @@ def selected(params: Any, where: Where) -> dict[str, Array]:
         for (path, leaf), hit in zip(leaves, chosen, strict=True)
         if hit
     }
-
-
-def path_name(path: Any) -> str:
-    """As `by_path` matches it: names joined by slashes."""
-    return jax.tree_util.keystr(path, simple=True, separator="/")
 
 
 def pack(mask: Bool[Array, "..."]) -> Array:

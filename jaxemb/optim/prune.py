@@ -29,7 +29,7 @@ import optax
 from jaxtyping import Array
 
 from jaxemb.errors import InputError
-from jaxemb.optim.groups import Where
+from jaxemb.optim.groups import Where, path_name
 from jaxemb.optim.masks import (
     MATRICES,
     Criterion,
@@ -37,7 +37,6 @@ from jaxemb.optim.masks import (
     Unit,
     keep_masks,
     pack,
-    path_name,
     selected,
     unpack,
 )

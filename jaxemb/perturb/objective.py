@@ -74,6 +74,7 @@ def fgm(epsilon: Any = 1.0, weight: Any = 1.0) -> Objective:
     The loss is that of clean embeddings and `weight` times that of changed ones.
     """
     ascent = Ascent(
+        epsilon=epsilon,
         eta=epsilon,
         sigma=0.0,
         norm="l2",

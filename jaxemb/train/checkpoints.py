@@ -11,7 +11,7 @@ import orbax.checkpoint as ocp
 from etils import epath
 from jax.experimental import multihost_utils
 
-from jaxemb import storage
+from jaxemb import optim, storage
 from jaxemb.errors import InputError
 from jaxemb.train.state import State
 
@@ -270,9 +270,7 @@ def _described(tree: Any) -> dict[str, str]:
     """Path to dtype and shape of every array."""
     leaves = jax.tree_util.tree_leaves_with_path(tree)
     return {
-        jax.tree_util.keystr(path, simple=True, separator="/"): (
-            f"{np.dtype(leaf.dtype)}{tuple(leaf.shape)}"
-        )
+        optim.path_name(path): (f"{np.dtype(leaf.dtype)}{tuple(leaf.shape)}")
         for path, leaf in leaves
     }
 

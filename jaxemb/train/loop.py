@@ -285,7 +285,7 @@ def _divergence(number: int, loss: float, state: State) -> str:
     """Says where the numbers went wrong, from the parameters as they are now."""
     leaves = [
         (
-            jax.tree_util.keystr(path, simple=True, separator="/"),
+            optim.path_name(path),
             np.asarray(leaf, np.float64),
         )
         for path, leaf in jax.tree_util.tree_leaves_with_path(

@@ -12,7 +12,7 @@ import orbax.checkpoint as ocp
 from jax.experimental import multihost_utils
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
-from jaxemb import axes
+from jaxemb import axes, optim
 from jaxemb.errors import InputError
 from jaxemb.train.state import State
 from jaxemb.train.step import Metrics, Step
@@ -146,7 +146,7 @@ class DataParallel:
 
     def _state_shardings(self, state: State) -> State:
         def sharding(path, leaf):
-            name = jax.tree_util.keystr(path, simple=True, separator="/")
+            name = optim.path_name(path)
             by_rows = np.ndim(leaf) and any(
                 re.search(p, name) for p in self._shard_rows
             )
