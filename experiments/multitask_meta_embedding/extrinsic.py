@@ -177,7 +177,11 @@ class Trainer:
             return
         plan = self._batches.train(self._table, self._known)
         programs = _programs(
-            self._module, self._weight, self._texts.tagged, self._settings.learning_rate
+            self._module,
+            self._weight,
+            self._texts.tagged,
+            self._settings.learning_rate,
+            steps,
         )
         example = {k: v for k, v in plan(0).items() if k != "labels"}
         state = programs.start(jnp.arange(self._settings.seeds), example)
@@ -222,9 +226,11 @@ class _Programs(NamedTuple):
 
 
 @functools.lru_cache(maxsize=4)
-def _programs(module, weight: float, tagged: bool, learning_rate: float) -> _Programs:
+def _programs(
+    module, weight: float, tagged: bool, rate: float, steps: int
+) -> _Programs:
     """The same for systems of the same shape, which then compile once."""
-    tx = optax.adam(learning_rate)
+    tx = optax.adam(optax.linear_schedule(rate, 0.0, steps))
 
     @functools.partial(jax.vmap, in_axes=(0, None))
     def start(seed, example):

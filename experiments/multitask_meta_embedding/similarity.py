@@ -18,6 +18,7 @@ from jaxemb.spaces.ensemble import EmbeddingEnsemble
 from jaxemb.train import results
 
 WITHOUT = ", λ = 0"
+UNLABELLED = "none"  # the same loop and choice of epoch, without the task
 DEFAULT = "pairs"  # what is taken away from supervision unless a control says otherwise
 
 
@@ -149,6 +150,7 @@ class Measurer:
         self.pieces(first, 0.0, settings, supervisions=("Brier",), suffix=WITHOUT)
         for loss, weight in chosen.items():
             self.pieces(loss, weight, settings)
+            self.pieces(loss, weight, settings, supervisions=(UNLABELLED,))
             if settings.paper_seeds:
                 self.pieces(
                     *(loss, weight, settings, settings.paper_seeds),
@@ -199,7 +201,7 @@ class Measurer:
             runs,
             init=init,
             control=control,
-            keep=init == "glorot" and control == DEFAULT and not suffix,
+            keep=kinds == settings.supervisions and not suffix,
             name=f"{TITLES[loss]}{suffix}",
         )
         of = self._world.pool.of
@@ -216,10 +218,10 @@ class Measurer:
 
     def encoders(self, loss: str) -> tuple[list[Run], np.ndarray]:
         """The models of Table 2, of which analogies are asked."""
-        settings = self._config.multitask
+        settings, weight = self._config.multitask, self.weight(loss)
         lists = range(len(self._world.pool.names))
         runs = [
-            Run(kind, h, seed, self.weight(loss))
+            Run(kind, h, seed, weight)
             for kind in settings.supervisions
             for seed in range(settings.seeds)
             for h in lists
@@ -237,21 +239,22 @@ class Measurer:
         variants[", 2 hidden layers"] = dataclasses.replace(
             base, hidden=2 * base.hidden
         )
-        variants[", SGD 0.05"] = dataclasses.replace(
+        plain = dataclasses.replace(
             base,
             optimizer="sgd",
             learning_rate=0.05,
-            batch_size=64,
+            batch_size=32,
             epochs=self._config.sgd_epochs,
         )
+        variants[", SGD 0.05"] = plain
         for loss in self._config.losses:
             for suffix, settings in variants.items():
-                weight = settings.weights[0]
-                self.pieces(
-                    *(loss, weight, settings),
-                    supervisions=("Brier",),
-                    suffix=suffix,
-                )
+                self._ablation(loss, settings, suffix)
+            self._ablation(loss, plain, ", SGD 0.05, N(0, 1)", init="paper")
+
+    def _ablation(self, loss: str, settings: MultiTask, suffix: str, **how) -> None:
+        weight, kinds = settings.weights[0], ("Brier",)
+        self.pieces(loss, weight, settings, supervisions=kinds, suffix=suffix, **how)
 
     def _holdouts(self, control: str) -> list[holdout.Holdout]:
         how = DEFAULT if control == "shuffled" else control
@@ -281,9 +284,9 @@ class Measurer:
             "runs": [list(run) for run in runs],
             "encoders": keep,
         }
-        holdouts = self._holdouts(control)
 
         def compute() -> dict[str, np.ndarray]:
+            holdouts = self._holdouts(control)
             labels = [
                 training.labels_of(self._world, control == "shuffled", run.seed)
                 for run in runs

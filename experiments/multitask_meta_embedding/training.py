@@ -36,18 +36,6 @@ class Run(NamedTuple):
     """λ."""
 
 
-class Trained(NamedTuple):
-    """What became of runs, each at its best epoch."""
-
-    runs: tuple[Run, ...]
-    cosines: np.ndarray
-    """(runs, pairs) of the shared layer."""
-    dev: np.ndarray
-    """(runs, epochs): Spearman's rho on pairs held out."""
-    encoders: np.ndarray | None
-    """(runs, numbers) of the encoder's parameters, float16; None if not kept."""
-
-
 class _Fixed(NamedTuple):
     """What all models read."""
 
@@ -89,7 +77,7 @@ def unit_of(
 ) -> jax.Array:
     """The mean loss of an output of zeros, over which losses are told.
 
-    L1 is then ten thousand times the divergence of softmaxes: without this one weight
+    L1 itself is ten thousand times the divergence of softmaxes, so that one weight
     would mean something else to each.
     """
     target = jnp.asarray(ensemble.concatenate(), jnp.float32)
@@ -136,6 +124,10 @@ def multitask(
       labels: (runs, pairs).
       keep_encoders: whether to return them.
       name: for progress.
+
+    Returns:
+      `cosines` (runs, pairs) of the shared layer at the best epoch, `dev` (runs,
+      epochs), Spearman's rho on pairs held out, and `encoders` (runs, numbers) if kept.
     """
     ensemble = world.ensemble
     module = model.SimilarityModel(ensemble.widths, settings, init)
@@ -147,7 +139,8 @@ def multitask(
         unit_of(ensemble, loss, parts),
         jnp.asarray(world.pool.rows(ensemble.words)),
     )
-    tx = _optimizer(settings)
+    batches = -(-len(fixed.pairs) // min(settings.batch_size, len(fixed.pairs)))
+    tx = _optimizer(settings, settings.epochs * batches)
     kinds = ("OLS", "NLL", "Brier")
     choice = np.array([[run.supervision == kind for kind in kinds] for run in runs])
     arrays = {
@@ -243,9 +236,9 @@ def multitask(
     return arrays | ({} if encoders is None else {"encoders": encoders})
 
 
-def _optimizer(settings: MultiTask) -> optax.GradientTransformation:
+def _optimizer(settings: MultiTask, steps: int) -> optax.GradientTransformation:
     if settings.optimizer == "adam":
-        return optax.adam(settings.learning_rate)
+        return optax.adam(optax.linear_schedule(settings.learning_rate, 0.0, steps))
     return optax.sgd(settings.learning_rate)
 
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from scipy import optimize
+from scipy import optimize, stats
 
 from jaxemb import losses, nn
 from jaxemb.nn import meta
@@ -239,6 +239,24 @@ def test_without_weight_the_decoder_learns_nothing():
     assert (gradient["meta"]["decode"]["kernel"] != 0).any()
 
 
+@pytest.mark.parametrize("pooled", [False, True])
+def test_models_side_by_side_are_those_one_by_one(pooled):
+    """At sizes where XLA's CPU compiler gave all pooled models the first one's code."""
+    widths = (20, 30, 25, 5)
+    x = jnp.asarray(np.random.default_rng(0).normal(size=(100, 80)), jnp.float32)
+    known = jnp.asarray(np.random.default_rng(1).random((100, 4)) < 0.9)
+    module = nn.MTE(widths, hidden=200, pooled=pooled)
+
+    def code(seed):
+        params = module.init(jax.random.key(seed), x, known, deterministic=True)
+        coded = module.apply(params, x, known, deterministic=True)
+        return coded.code, coded.output
+
+    together = jax.jit(jax.vmap(code))(jnp.arange(3))
+    alone = [jax.jit(code)(seed) for seed in range(3)]
+    jax.tree.map(close, together, jax.tree.map(lambda *one: jnp.stack(one), *alone))
+
+
 def test_without_the_task_it_is_the_plain_autoencoder():
     gradient, params = tagger(1.0, task=0.0)
     module = nn.AEME(WIDTHS, hidden=(4,))
@@ -249,7 +267,9 @@ def test_without_the_task_it_is_the_plain_autoencoder():
         return meta.reconstruction_loss(coded, "l2", module.parts).mean()
 
     plain = jax.grad(loss)(params["meta"])
-    jax.tree.map(functools.partial(close, rtol=1e-6), gradient["meta"], plain)
+    # Programs of their own, which add up in another order.
+    same = functools.partial(close, rtol=2e-6, atol=0)
+    jax.tree.map(same, gradient["meta"], plain)
     for leaf in jax.tree.leaves(gradient["main"]):
         assert (leaf == 0).all()
 
@@ -318,6 +338,6 @@ def test_planted_sources_are_better_together():
     def agreement(space):
         a, b = np.triu_indices(300, 1)
         cosines = lambda m: np.sum(unit(m)[a] * unit(m)[b], axis=1)
-        return np.corrcoef(cosines(space), cosines(meanings))[0, 1]
+        return stats.spearmanr(cosines(space), cosines(meanings)).statistic
 
     assert agreement(code) > max(map(agreement, sources)) + 0.05

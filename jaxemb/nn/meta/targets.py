@@ -1,5 +1,6 @@
 """Target autoencoders: a source is predicted from the others."""
 
+import functools
 from collections.abc import Sequence
 
 import flax.linen as nn
@@ -124,7 +125,9 @@ def _mean(arrays: Sequence[Array], has: Sequence[Array]) -> Array:
     """Over the groups that have anything of the word; of all where none has."""
     if len(arrays) == 1:
         return arrays[0]
-    weights = jnp.stack(has)
-    weights = jnp.where(jnp.any(weights, axis=0, keepdims=True), weights, True)
-    weights = weights[..., None].astype(arrays[0].dtype)
-    return jnp.sum(weights * jnp.stack(arrays), axis=0) / jnp.sum(weights, axis=0)
+    none = ~functools.reduce(jnp.logical_or, has)
+    weights = [(one | none)[..., None].astype(arrays[0].dtype) for one in has]
+    # A sum of products, not the sum over an axis of a stack: under vmap XLA's CPU
+    # compiler (jaxlib 0.10.2) gives the latter the values of the first model for all.
+    total = sum(w * x for w, x in zip(weights, arrays, strict=True))
+    return total / sum(weights)
