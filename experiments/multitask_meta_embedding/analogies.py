@@ -20,12 +20,16 @@ from jaxemb.train import results
 
 _METRIC = {"analogy": "accuracy (%)", "relational": "ρ × 100"}
 _ITEMS = {"analogy": "questions", "relational": "relations"}
+_COMMON = {
+    "analogy": "that both have words for",
+    "relational": "of which a pair with a word that a table lacks has the score 0",
+}
 
 
 def run(config: Config, measurer: Measurer) -> Outcome:
     """Scores sources, plain combinations, and the models of Table 2."""
     tests, used = data.load_analogies(config)
-    rows, claims, told = [], [], {}
+    rows, claims, told, parts = [], [], {}, set()
     for name, (test, ensemble) in tests.items():
         plain = {
             source: WordVectors(ensemble.words, m.astype(np.float32))
@@ -37,11 +41,12 @@ def run(config: Config, measurer: Measurer) -> Outcome:
             ensemble.svd(min(config.autoencoder.hidden, sum(ensemble.widths)))
         )
         found = {n: _items(test, table)[None, None] for n, table in plain.items()}
-        for system, items in found.items():
-            covered = int(np.sum(~np.isnan(items)))
-            told[f"{system}, {name}"] = f"{covered} of {items.size} {_ITEMS[test.kind]}"
+        for system, table in plain.items():
+            told[f"{system}, {name}"] = _covered(test, table)
         for loss in config.losses:
-            found |= _models(config, measurer, loss, name, test, ensemble)
+            models, asked = _models(config, measurer, loss, name, test, ensemble)
+            found |= models
+            parts.add(asked)
             terminal.say(f"{name}: models of {TITLES[loss]} asked")
         metric = f"{name}, {_METRIC[test.kind]}"
         rows += [
@@ -49,13 +54,24 @@ def run(config: Config, measurer: Measurer) -> Outcome:
         ]
         claims += _claims(config, name, test, found)
     said = {"analogies covered": told}
-    return Outcome(rows, claims, list(used), said)
+    return Outcome(rows, claims, list(used), said, parts)
+
+
+def _score(test: kinds.Test, table: WordVectors) -> kinds.Outcome:
+    missing = "skip" if test.kind == "analogy" else "zero"
+    return test.score(table, Settings(resamples=0, oov=missing), (table,))
+
+
+def _covered(test: kinds.Test, table: WordVectors) -> str:
+    """How much of a test a table has words for."""
+    found = _score(test, table).fields
+    items = "questions" if test.kind == "analogy" else "rated pairs"
+    return f"{found['covered']} of {found['total']} {items}"
 
 
 def _items(test: kinds.Test, table: WordVectors) -> np.ndarray:
     """Whether each question is answered, or ρ of each relation; nan: cannot be."""
-    missing = "skip" if test.kind == "analogy" else "zero"
-    outcome = test.score(table, Settings(resamples=0, oov=missing), (table,))
+    outcome = _score(test, table)
     if outcome.items is not None:
         return np.asarray(outcome.items, np.float32)
     relations = outcome.fields["relations"]
@@ -76,8 +92,8 @@ def _models(
     name: str,
     test: kinds.Test,
     ensemble: EmbeddingEnsemble,
-) -> dict[str, np.ndarray]:
-    """(seeds, lists held out, items) of each supervision; kept on the way."""
+) -> tuple[dict[str, np.ndarray], Path]:
+    """(seeds, lists held out, items) of each supervision, and where they are kept."""
     settings = config.multitask
     runs, encoders = measurer.encoders(loss)
     seeds = range(min(config.analogy_seeds, settings.seeds))
@@ -98,8 +114,10 @@ def _models(
         "seeds": len(seeds),
         "runs": [list(run) for run in runs],
     }
-    kept, _ = training.kept(Path(config.workdir) / "asked", described, compute)
-    return {f"{TITLES[loss]}-{kind}": items for kind, items in kept.items()}
+    folder = Path(config.workdir) / "asked"
+    found, recorded = training.kept(folder, described, compute)
+    named = {f"{TITLES[loss]}-{kind}": items for kind, items in found.items()}
+    return named, recorded
 
 
 def _claims(
@@ -125,8 +143,8 @@ def _claims(
                     verdict=intervals.verdict(gap.low, gap.high),
                     evidence=f"difference {gap.mean:+.2f} points [{gap.low:.2f}, "
                     f"{gap.high:.2f}], bootstrap over the {len(gaps):,} "
-                    f"{_ITEMS[test.kind]} that both have words for, the mean over "
-                    "seeds and lists held out",
+                    f"{_ITEMS[test.kind]} {_COMMON[test.kind]}, the mean over seeds "
+                    "and lists held out",
                 )
             )
     return claims

@@ -1,7 +1,6 @@
 """Trains what a preset asks for, compares, draws."""
 
 import dataclasses
-from collections.abc import Sequence
 from pathlib import Path
 
 from etils import epath
@@ -14,7 +13,7 @@ from experiments.multitask_meta_embedding import (
     extrinsic,
     similarity,
 )
-from experiments.multitask_meta_embedding.config import SLUG, Config
+from experiments.multitask_meta_embedding.config import EXTRINSIC, SLUG, Config
 from experiments.multitask_meta_embedding.outcome import Outcome
 from jaxemb import storage
 from jaxemb.errors import InputError
@@ -23,12 +22,11 @@ from jaxemb.spaces.ensemble import EmbeddingEnsemble
 from jaxemb.train import loop, results
 
 _COLUMNS = 4  # metrics that are printed
-_EXTRINSIC = "pos", "recipes", "imdb"
 _METHODS = (
     "95 %: rows, Student's t over seeds; claims on similarity, bootstrap over pairs of "
-    "the mean over seeds, and of a mean over lists from theirs as of independent "
-    "figures; other claims, paired t over seeds or as their evidence says. Seeds share "
-    "the order of batches"
+    "the mean over seeds, of a mean over lists from theirs as of independent figures, "
+    "and Welch's interval over seeds, whose squares add; other claims, paired t over "
+    "seeds or as their evidence says. Seeds share the order of batches"
 )
 
 
@@ -43,19 +41,18 @@ def run(config: Config) -> dict:
     workdir = Path(config.workdir)
     loop.claim(epath.Path(workdir), _deciding(config))
     found = Outcome()
-    with results.recorded(workdir):
-        _on_similarity(config, workdir, found)
-        for task in _EXTRINSIC:
-            if task in config.tasks:
-                found.take(extrinsic.run(config, task, workdir))
+    _on_similarity(config, workdir, found)
+    for task in EXTRINSIC:
+        if task in config.tasks:
+            found.take(extrinsic.run(config, task, workdir))
     plain = dataclasses.replace(config, run=type(config.run)(), trained=None)
+    parts = [results.origin(part) for part in sorted(found.parts)]
     written = results.write(
         workdir,
         slug=SLUG,
         preset=config.preset,
         config={**results.as_json(plain), **found.told, "interval": _METHODS},
-        # The pieces of other runs count with the time that they took there.
-        origins=[results.origin(workdir), *_elsewhere(found.origins)],
+        origins=[*parts, {"commits": [results.commit()], "seconds": 0.0}],
         data=list({one.name: one for one in found.data}.values()),
         rows=found.rows,
         claims=found.claims,
@@ -77,7 +74,7 @@ def _on_similarity(config: Config, workdir: Path, found: Outcome) -> None:
             getattr(measurer, task)()
     measured = measurer.measured
     if measured.cosines:
-        outcome = analyse.Outcome(config, measured)
+        outcome = analyse.Tables(config, measured)
         found.rows += outcome.rows()
         found.claims += outcome.claims()
         outcome.write_figures(workdir / "figures")
@@ -88,7 +85,7 @@ def _on_similarity(config: Config, workdir: Path, found: Outcome) -> None:
         print(f"meta-embeddings: {', '.join(map(str, paths))}")
     found.data += world.data
     found.told |= analyse.told_of(measured)
-    found.origins += measured.origins
+    found.parts |= measured.parts
 
 
 def _everything(config: Config) -> EmbeddingEnsemble:
@@ -96,11 +93,6 @@ def _everything(config: Config) -> EmbeddingEnsemble:
     tables, _ = data.read_sources(config)
     words = combine.all_words(list(tables.values()))[: config.words]
     return EmbeddingEnsemble.of(tables, words)
-
-
-def _elsewhere(origins: Sequence) -> list[dict]:
-    """Commits of pieces; their time is the run's own where it trained them."""
-    return [{**origin, "seconds": 0.0} for origin in origins]
 
 
 def _deciding(config: Config) -> dict:

@@ -1,6 +1,7 @@
 """What a task of a run gives."""
 
 import dataclasses
+from pathlib import Path
 
 from jaxemb.train import results
 
@@ -13,13 +14,13 @@ class Outcome:
     claims: list[results.Claim] = dataclasses.field(default_factory=list)
     data: list[results.Data] = dataclasses.field(default_factory=list)
     told: dict = dataclasses.field(default_factory=dict)
-    origins: list = dataclasses.field(default_factory=list)
-    """Of the pieces that it was put together from."""
+    parts: set[Path] = dataclasses.field(default_factory=set)
+    """Where it is recorded by whom each part was trained."""
 
     def take(self, other: "Outcome") -> None:
         """Adds what another task gave."""
         self.rows += other.rows
         self.claims += other.claims
         self.data += other.data
-        self.origins += other.origins
+        self.parts |= other.parts
         self.told |= other.told

@@ -29,7 +29,8 @@ class Measured:
     world: data.World
     cosines: dict[str, list[np.ndarray]] = dataclasses.field(default_factory=dict)
     told: dict[str, Any] = dataclasses.field(default_factory=dict)
-    origins: list[Mapping] = dataclasses.field(default_factory=list)
+    parts: set[Path] = dataclasses.field(default_factory=set)
+    """Where it is recorded by whom each was trained."""
 
     def add(self, name: str, *cosines: np.ndarray) -> None:
         """One array a seed."""
@@ -52,8 +53,8 @@ class Measurer:
 
     def _kept(self, described: Mapping, compute) -> dict[str, np.ndarray]:
         whole = {**self._described, **described}
-        arrays, origin = training.kept(self._folder, whole, compute)
-        self.measured.origins.append(origin)
+        arrays, recorded = training.kept(self._folder, whole, compute)
+        self.measured.parts.add(recorded)
         return arrays
 
     # Table 1.
@@ -205,7 +206,9 @@ class Measurer:
             name=f"{TITLES[loss]}{suffix}",
         )
         of = self._world.pool.of
+        epochs = self.measured.told.setdefault("epochs chosen", {})
         for kind in kinds:
+            name = f"{TITLES[loss]}-{kind}{suffix}"
             rows = []
             for seed in range(seeds):
                 whole = np.full(len(of), np.nan)
@@ -214,7 +217,10 @@ class Measurer:
                         own = of == run.holdout
                         whole[own] = arrays["cosines"][number, own]
                 rows.append(whole)
-            self.measured.add(f"{TITLES[loss]}-{kind}{suffix}", *rows)
+            self.measured.add(name, *rows)
+            own = [run.supervision == kind for run in runs]
+            chosen = 1 + np.argmax(arrays["dev"][own], axis=1)
+            epochs[name] = np.bincount(chosen, minlength=settings.epochs + 1).tolist()
 
     def encoders(self, loss: str) -> tuple[list[Run], np.ndarray]:
         """The models of Table 2, of which analogies are asked."""

@@ -17,6 +17,7 @@ from experiments.multitask_meta_embedding import data, model
 from experiments.multitask_meta_embedding.config import Autoencoder, MultiTask
 from jaxemb import losses, numerics, terminal
 from jaxemb import nn as jnn
+from jaxemb.data import files
 from jaxemb.eval import pair_scores
 from jaxemb.nn import meta
 from jaxemb.spaces.ensemble import EmbeddingEnsemble
@@ -49,27 +50,28 @@ class _Fixed(NamedTuple):
         return self.x[rows], self.known[rows]
 
 
-def kept(folder: Path, described: Mapping[str, Any], compute: Callable[[], dict]):
+def kept(
+    folder: Path, described: Mapping[str, Any], compute: Callable[[], dict]
+) -> tuple[dict[str, np.ndarray], Path]:
     """Arrays that `compute` gives, from the file they were written to if they were.
 
     The file is named by what decides the numbers, so that runs share it.
+
+    Returns:
+      The arrays, and where `results.origin` finds by whom they were computed.
     """
     text = json.dumps(described, sort_keys=True)
     name = hashlib.sha256(text.encode()).hexdigest()[:16]
-    path = folder / f"{name}.npz"
+    path, recorded = folder / f"{name}.npz", folder / name
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        part = folder / f"{name}"
-        with results.recorded(part):
+        with results.recorded(recorded):
             arrays = compute()
-        part = part.with_suffix(".part")
-        with open(part, "wb") as stream:
+        with files.write_atomically(path) as part, part.open("wb") as stream:
             np.savez(stream, **arrays)
-        part.rename(path)
         path.with_suffix(".json").write_text(text + "\n")
-    origin = results.origin(folder / name)
     with np.load(path) as found:
-        return dict(found), origin
+        return dict(found), recorded
 
 
 def unit_of(

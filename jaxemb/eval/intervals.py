@@ -81,6 +81,29 @@ def paired_t(
     return t_interval(np.subtract(first, second, dtype=np.float64), level)
 
 
+def sum_of_means(
+    terms: Sequence[tuple[float, Sequence[float] | Float[np.ndarray, " _"]]],
+    level: float = 0.95,
+) -> Interval:
+    """A weighted sum of means over runs of independent systems, by Welch's interval.
+
+    Weights 1 and -1 give Welch's t interval of a difference. A system of one run, as
+    one that is not trained, has no spread; without any spread there are no bounds.
+    """
+    whole = float(sum(weight * np.mean(values) for weight, values in terms))
+    parts = [
+        (weight**2 * np.var(values, ddof=1) / len(values), len(values) - 1)
+        for weight, values in terms
+        if len(values) > 1
+    ]
+    variance = float(sum(part for part, _ in parts))
+    if variance == 0:
+        return Interval(whole, math.nan, math.nan)
+    freedom = variance**2 / sum(part**2 / degrees for part, degrees in parts)
+    half = float(special.stdtrit(freedom, (1 + level) / 2)) * math.sqrt(variance)
+    return Interval(whole, whole - half, whole + half)
+
+
 def wilson(hits: int, n: int, level: float = 0.95) -> Interval:
     """Wilson's score interval of the proportion `hits / n`; nan where `n` is 0.
 
@@ -159,6 +182,25 @@ def mean_together(parts: Sequence[Interval]) -> Interval:
         return Interval(math.nan, math.nan, math.nan)
     means = (np.mean([getattr(p, n) for p in parts]) for n in ("mean", "low", "high"))
     return Interval(*map(float, means))
+
+
+def with_spread(items: Interval, runs: Interval) -> Interval:
+    """A mean over seeds or folds, uncertain by its test items and by the runs too.
+
+    The two are crossed, and their errors add by squares, upwards and downwards apart:
+
+        mean +- sqrt(distance of `items`^2 + distance of `runs`^2)
+
+    Args:
+      items: the mean over runs, with an interval over the items of the test.
+      runs: the same mean, with an interval over runs; where there is none (one run)
+        that of the items is left as it is.
+    """
+    if not runs.known:
+        return items
+    below = math.hypot(items.mean - items.low, runs.mean - runs.low)
+    above = math.hypot(items.high - items.mean, runs.high - runs.mean)
+    return Interval(items.mean, items.mean - below, items.mean + above)
 
 
 def paired_bootstrap(
