@@ -10,7 +10,7 @@ import optax
 from jaxtyping import Array, Float, Int
 
 from experiments.subword_reconstruction.config import Config, Head
-from jaxemb import losses
+from jaxemb import losses, optim
 from jaxemb import nn as jnn
 from jaxemb.data import vocab
 from jaxemb.eval import classification
@@ -149,6 +149,12 @@ def tagging_hits(module: WordTagger):
     return count
 
 
-def optimizer(learning_rate: float) -> optax.GradientTransformation:
-    """Adam; the rate is part of its state, so that one program serves all rates."""
-    return optax.inject_hyperparams(optax.adam)(learning_rate=learning_rate)
+def optimizer(learning_rate: float, num_steps: int) -> optax.GradientTransformation:
+    """Adam of a tagger, whose rate falls in a line to 0 over the run.
+
+    The rate that it falls from is part of the state, so that one program serves all.
+    """
+    return optax.chain(
+        optax.inject_hyperparams(optax.adam)(learning_rate=learning_rate),
+        optax.scale_by_schedule(optim.warmup_linear(1.0, 0, num_steps)),
+    )
