@@ -15,6 +15,7 @@ from jaxemb import nn as jnn
 from jaxemb.data import vocab
 from jaxemb.eval import classification
 from jaxemb.losses import distances
+from jaxemb.nn.characters import uniform_rows
 
 DISTANCES: Mapping[str, distances.Distance] = {
     "D1": distances.d1,
@@ -67,11 +68,6 @@ def states(module: jnn.CharBiLSTM) -> Callable[[Any, Array], Float[Array, "words
     return of
 
 
-def _uniform(key, shape, dtype=jnp.float32):
-    bound = (3 / shape[-1]) ** 0.5
-    return jax.random.uniform(key, shape, dtype, -bound, bound)
-
-
 class WordTagger(nn.Module):
     """A tagger whose words are spelled, and looked up too where it is FULL.
 
@@ -110,7 +106,7 @@ class WordTagger(nn.Module):
                 self.words,
                 self.dim,
                 "finetune",
-                base_init=_uniform,
+                base_init=uniform_rows,
                 padding_id=vocab.PAD_ID,
                 name="words",
             )

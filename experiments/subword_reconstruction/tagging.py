@@ -16,7 +16,6 @@ from experiments.subword_reconstruction.reconstruct import School, Taught
 from experiments.subword_reconstruction.treebank import Treebank
 from jaxemb import nn as jnn
 from jaxemb import terminal, train
-from jaxemb.analysis import reconstruction
 from jaxemb.data import batching, vocab
 from jaxemb.eval import classification
 from jaxemb.train import results
@@ -294,7 +293,7 @@ class Taggers:
         """
         treebank, teacher = self.treebank, self._teacher
         params = self.params(dataclasses.replace(system, student=None), 0)
-        _, numbers = reconstruction.stored(params, ("table", "embedding"))
+        numbers = sum(array.size for array in jax.tree.leaves(params))
         words, characters = 0, treebank.own_characters
         if system.student:
             characters = len(teacher.characters) - 2
