@@ -53,15 +53,17 @@ def line(path: pathlib.Path) -> str:
     results = json.loads(path.read_text())
     metric = results["rows"][0]["metric"]
     rows = [row for row in results["rows"] if row["metric"] == metric]
-    best = max(rows, key=lambda row: row["measured"])
     slug, preset = results["slug"], results["preset"]
     config = importlib.import_module(f"experiments.{slug}.config")
     absent = getattr(config, "NOT_HERE", None)  # a part of the paper
+    lower = metric in getattr(config, "LOWER_IS_BETTER", ())
+    best = (min if lower else max)(rows, key=lambda row: row["measured"])
+    end = "lowest" if lower else "highest"
     cells = (
         f"[{slug}](experiments/{slug}/README.md) · {preset}"
         + (f" (without {absent})" if absent else ""),
         data_sets(results["data"], 3),
-        f"{metric}, {len(rows)} systems: highest {best['name']}, {figure(best)}",
+        f"{metric}, {len(rows)} systems: {end} {best['name']}, {figure(best)}",
         marks(results["claims"]),
     )
     return f"| {' | '.join(cells)} |"
@@ -93,7 +95,25 @@ def section(path: pathlib.Path) -> list[str]:
             known = [row["published"] for row in found if row and row["published"]]
             shown.append(", ".join(f"{value:.2f}" for value in known) or "–")
         lines.append(f"| {' | '.join(shown)} |")
-    return [*lines, "", *listed(results["claims"]), ""]
+    shown_words = neighbours(results["config"].get("neighbours", {}))
+    return [*lines, "", *listed(results["claims"]), "", *shown_words]
+
+
+def neighbours(groups: dict[str, dict[str, dict[str, list[str]]]]) -> list[str]:
+    """Nearest words, a line a word of each group, a column a system; folded."""
+    if not groups:
+        return []
+    systems = dict.fromkeys(
+        s for words in groups.values() for w in words for s in words[w]
+    )
+    heads = ["", *systems]
+    lines = ["<details>", "<summary>nearest neighbours</summary>", ""]
+    lines += [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    for group, words in groups.items():
+        for word, by in words.items():
+            found = [" ".join(by.get(system, ["–"])) for system in systems]
+            lines.append(f"| {' | '.join([f'{group}: {word}', *found])} |")
+    return [*lines, "", "</details>", ""]
 
 
 def listed(claims: list[dict]) -> list[str]:

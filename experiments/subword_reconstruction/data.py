@@ -10,7 +10,7 @@ from experiments.common import tables
 from experiments.common.datasets import described, planted
 from experiments.common.names import similarity_lists
 from experiments.subword_reconstruction import treebank
-from experiments.subword_reconstruction.config import SIMILARITY, Config
+from experiments.subword_reconstruction.config import SIMILARITY_LISTS, Config
 from jaxemb.data import batching, pairs, sources, synthetic, vocab
 from jaxemb.data.analogies import Analogy, read_analogies
 from jaxemb.data.vectors import WordVectors
@@ -135,7 +135,7 @@ def _tests(table: WordVectors) -> Tests:
     """The lists and questions whose words the teacher has."""
     lists, asked = sources.get(similarity_lists()), sources.get("analogies")
     similarity = {}
-    for name, names in SIMILARITY.items():
+    for name, names in SIMILARITY_LISTS.items():
         place = next(lists.parts[n] for n in names if n in lists.parts)
         similarity[name] = pairs.read_pairs(place)
     google = read_analogies(asked.part("google"))

@@ -17,7 +17,7 @@ def run(config: Config) -> dict:
     if jax.process_count() > 1:
         raise InputError("this experiment runs in one process")
     workdir = epath.Path(config.workdir)
-    findings = Findings(paper={} if config.preset == "smoke" else PAPER)
+    findings = Findings(paper=PAPER if config.has_the_papers_size else {})
     with results.recorded(workdir):
         world = data.load(config)
         teacher = world.teacher
@@ -42,13 +42,26 @@ def run(config: Config) -> dict:
     )
 
 
+def _updates(config: Config, words: int) -> dict[str, int]:
+    """Of a student of all words, and of one of half of them, where there are such."""
+
+    def of(taught: int) -> int:
+        return config.epochs[-1] * -(-taught // config.batch_size)
+
+    told = {}
+    if config.tests_tables or "tagging" in config.studies:
+        told["updates of a student"] = of(words)
+    if "outliers" in config.studies:
+        told["updates of a student of half of the words"] = of(words // 2)
+    return told
+
+
 def _told(config: Config, world: data.World) -> dict:
     """What a reader must know of the protocol."""
     return {
         "words taught": len(world.teacher.vectors),
         "words of the teacher": world.teacher.size,
-        "updates of a student": config.epochs[-1]
-        * -(-len(world.teacher.vectors) // config.batch_size),
+        **_updates(config, len(world.teacher.vectors)),
         "characters": len(world.teacher.characters) - 2,
         "covered": world.tests.covered,
         "asked": dict(world.tests.totals),

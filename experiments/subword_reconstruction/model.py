@@ -10,11 +10,12 @@ import optax
 from jaxtyping import Array, Float, Int
 
 from experiments.subword_reconstruction.config import Config, Head
-from jaxemb import losses
+from jaxemb import losses, optim
 from jaxemb import nn as jnn
 from jaxemb.data import vocab
 from jaxemb.eval import classification
 from jaxemb.losses import distances
+from jaxemb.nn.characters import uniform_rows
 
 DISTANCES: Mapping[str, distances.Distance] = {
     "D1": distances.d1,
@@ -67,11 +68,6 @@ def states(module: jnn.CharBiLSTM) -> Callable[[Any, Array], Float[Array, "words
     return of
 
 
-def _uniform(key, shape, dtype=jnp.float32):
-    bound = (3 / shape[-1]) ** 0.5
-    return jax.random.uniform(key, shape, dtype, -bound, bound)
-
-
 class WordTagger(nn.Module):
     """A tagger whose words are spelled, and looked up too where it is FULL.
 
@@ -110,7 +106,7 @@ class WordTagger(nn.Module):
                 self.words,
                 self.dim,
                 "finetune",
-                base_init=_uniform,
+                base_init=uniform_rows,
                 padding_id=vocab.PAD_ID,
                 name="words",
             )
@@ -149,6 +145,12 @@ def tagging_hits(module: WordTagger):
     return count
 
 
-def optimizer(learning_rate: float) -> optax.GradientTransformation:
-    """Adam; the rate is part of its state, so that one program serves all rates."""
-    return optax.inject_hyperparams(optax.adam)(learning_rate=learning_rate)
+def optimizer(learning_rate: float, num_steps: int) -> optax.GradientTransformation:
+    """Adam of a tagger, whose rate falls in a line to 0 over the run.
+
+    The rate that it falls from is part of the state, so that one program serves all.
+    """
+    return optax.chain(
+        optax.inject_hyperparams(optax.adam)(learning_rate=learning_rate),
+        optax.scale_by_schedule(optim.warmup_linear(1.0, 0, num_steps)),
+    )

@@ -89,8 +89,7 @@ class Students:
         """Every row, claim and figure of the head."""
         if "analogies" in self._config.studies:
             self._analogies()
-        if "similarity" in self._config.studies:
-            self._similarity()
+        self._similarity()
         self._nearness()
 
     def _row(self, name: str) -> str:
@@ -109,22 +108,24 @@ class Students:
         one, other = scores[a][metric], scores[b][metric]
         most = max(len(one), len(other))  # the teacher is one for all seeds
         self._findings.beats(
-            f"{a} beats {b}: {metric} ({self._where})",
+            f"{a} beats {b}: {metric} ({self._where()})",
             [*one] * (most // len(one)),
             [*other] * (most // len(other)),
-            printed=(self._printed_as(metric), a, b),
+            printed=(metric, a, b) if self._head == "highway" else None,
         )
 
-    def _printed_as(self, metric: str) -> str:
-        """What `PAPER` calls a metric; nothing for a head that the paper has not."""
-        if metric == SIMILARITY and self._head == "relu":
-            return f"{metric} after {self._config.epochs[-1]} epochs"
-        return metric if self._head == "highway" else ""
+    def _beats_after(self, epoch: int, a: str, b: str) -> None:
+        """Likewise, of similarity after an epoch."""
+        self._findings.beats(
+            f"{a} beats {b}: {SIMILARITY} ({self._where(epoch)})",
+            *(self._similar(name, epoch) for name in (a, b)),
+            printed=(_after(epoch), a, b) if self._head == "relu" else None,
+        )
 
     def _teacher_beats_all(self, metric: str, scores: Mapping[str, Scores]) -> None:
         best = np.max([scores[d][metric] for d in self._config.distances], axis=0)
         self._findings.beats(
-            f"the teacher beats the best student: {metric} ({self._where})",
+            f"the teacher beats the best student: {metric} ({self._where()})",
             [*scores["teacher"][metric]] * len(best),
             best.tolist(),
         )
@@ -133,14 +134,19 @@ class Students:
         """Whether claims are about this head: the one named, or the only one."""
         return self._head == head or head not in self._config.heads
 
-    @property
-    def _where(self) -> str:
-        return f"{self._head} head, {self._config.epochs[-1]} epochs"
+    def _where(self, epoch: int | None = None) -> str:
+        return f"{self._head} head, {epoch or self._config.epochs[-1]} epochs"
 
     def _at(self, name: str, epoch: int, metric: str) -> list[float]:
         """The values of all seeds after an epoch; 0 is before the first."""
         place = epoch // self._config.curve_every
         return [run[place][metric] for run in self._curves[name]]
+
+    def _similar(self, name: str, epoch: int) -> list[float]:
+        """The mean similarity of all seeds after an epoch; random is after none."""
+        if name == "random":
+            name, epoch = next(iter(self._taught)), 0
+        return self._at(name, epoch, SIMILARITY)
 
     def _similarity(self) -> None:
         """Table 1: the mean of the lists by epochs, with random and teacher."""
@@ -157,13 +163,13 @@ class Students:
                 self._add(name, metric, values[metric])
         for epoch in config.epochs[:-1]:
             for name in self._taught:
-                metric = f"{SIMILARITY} after {epoch} epochs"
-                self._add(name, metric, self._at(name, epoch, SIMILARITY))
-        if self._is_the_papers("relu"):
-            for name in config.distances:
-                self._beats(SIMILARITY, scores, name, "random")
-            for name in config.permuted:
-                self._beats(SIMILARITY, scores, name, f"{name}, permuted")
+                self._add(name, _after(epoch), self._similar(name, epoch))
+        if "similarity" in config.studies and self._is_the_papers("relu"):
+            for epoch in config.epochs:
+                for name in config.distances:
+                    self._beats_after(epoch, name, "random")
+                for name in config.permuted:
+                    self._beats_after(epoch, name, f"{name}, permuted")
             self._teacher_beats_all(SIMILARITY, scores)
             self._over_epochs()
         starts = scores["random"][SIMILARITY]
@@ -273,6 +279,7 @@ class Students:
         wanted += [(SYNTACTIC, "Dinf", d) for d in distances if d != "Dinf"]
         wanted += [(SYNTACTIC, "random", "teacher")]
         wanted += [(SEMANTIC, name, "random") for name in distances]
+        wanted += [(SEMANTIC, "D2", d) for d in distances if d != "D2"]
         wanted += [(OVERLAP, name, "random") for name in distances]
         for name in self._config.permuted:
             control = f"{name}, permuted"
@@ -341,6 +348,11 @@ def study(
                 ends["relu"][distance],
                 ends[head][distance],
             )
+
+
+def _after(epoch: int) -> str:
+    """Table 1's columns, as rows and `PAPER` have them."""
+    return f"{SIMILARITY} after {epoch} epochs"
 
 
 def _answered(table: WordVectors, sections: Mapping) -> float:

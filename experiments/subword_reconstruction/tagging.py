@@ -16,7 +16,6 @@ from experiments.subword_reconstruction.reconstruct import School, Taught
 from experiments.subword_reconstruction.treebank import Treebank
 from jaxemb import nn as jnn
 from jaxemb import terminal, train
-from jaxemb.analysis import reconstruction
 from jaxemb.data import batching, vocab
 from jaxemb.eval import classification
 from jaxemb.train import results
@@ -155,7 +154,7 @@ class Taggers:
         # Room for the types of every batch of every seed, so that shapes are few.
         for seed in range(config.seeds):
             plan = self._plan(seed)
-            for step in range(plan.steps_per_epoch * config.tagging.epochs):
+            for step in range(self._num_steps):
                 self._note(plan(step))
         for split in ("dev", "test"):
             for batch in self._held_out(split):
@@ -179,6 +178,11 @@ class Taggers:
             columns, self._config.tagging.batch_size, self._buckets
         )
 
+    @property
+    def _num_steps(self) -> int:
+        """Of a tagger's training, whatever its seed."""
+        return self._config.tagging.epochs * self._plan(0).steps_per_epoch
+
     @functools.cache  # noqa: B019 (the taggers live as long as their run)
     def _program(self, full: bool, dropout: float) -> _Program:
         tagging, treebank = self._config.tagging, self.treebank
@@ -195,10 +199,12 @@ class Taggers:
                 dropout_rate=dropout,
             ),
         )
-        step = train.make_step(model.tagging_loss(module), model.optimizer(0.0))
+        tx = model.optimizer(0.0, self._num_steps)
+        step = train.make_step(model.tagging_loss(module), tx)
+        mesh, mode = mesh_for(tagging.batch_size), self._config.run.parallel
         return _Program(
             module,
-            train.data_parallel(step, mesh_for(tagging.batch_size)),
+            train.data_parallel(step, mesh, mode=mode),
             train.everywhere(model.tagging_hits(module)),
         )
 
@@ -226,7 +232,7 @@ class Taggers:
         program = self._program(system.full, cell.dropout)
         spelled = self._spelled[system.pretrained]
         plan = self._plan(seed)
-        tx = model.optimizer(cell.learning_rate)
+        tx = model.optimizer(cell.learning_rate, self._num_steps)
         folder = self.folder(system, cell, seed)
 
         def batches(number: int) -> batching.Batch:
@@ -249,7 +255,7 @@ class Taggers:
                 train.State.create({"params": params}, tx, jax.random.key(seed)),
                 program.step,
                 batches,
-                config.tagging.epochs * plan.steps_per_epoch,
+                self._num_steps,
                 folder,
                 evaluate=evaluate,
                 evaluate_every=plan.steps_per_epoch,
@@ -262,6 +268,7 @@ class Taggers:
                         d.sha256 for d in (self.treebank.data, self._teacher.data)
                     ],
                     "tagging": _deciding(config.tagging),
+                    "schedule": "the rate falls in a line to 0",
                     "characters": len(self._teacher.characters),
                     "hidden": config.hidden,
                     "epochs": config.epochs[-1] if system.student else 0,
@@ -286,7 +293,7 @@ class Taggers:
         """
         treebank, teacher = self.treebank, self._teacher
         params = self.params(dataclasses.replace(system, student=None), 0)
-        _, numbers = reconstruction.stored(params, ("table", "embedding"))
+        numbers = sum(array.size for array in jax.tree.leaves(params))
         words, characters = 0, treebank.own_characters
         if system.student:
             characters = len(teacher.characters) - 2

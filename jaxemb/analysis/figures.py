@@ -50,7 +50,7 @@ def learning_curves(
       histories: arm to the metric lines of each of its seeds or folds.
       metric: the name to draw; lines without it are passed over.
     """
-    figure, axes = _figure(6.0, 3.4)
+    figure, axes = plain_figure(6.0, 3.4)
     seeds = 0
     for i, (arm, runs) in enumerate(histories.items()):
         curves = [curve for run in runs if len((curve := _curve(run, metric))[0])]
@@ -73,7 +73,7 @@ def learning_curves(
     axes.set_xlabel("step")
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
     band = f"mean and 95 % band of {seeds} runs" if seeds > 1 else ""
-    _title(figure, metric, band)
+    put_title(figure, metric, band)
     if len(histories) > 1 or seeds > 1:
         _key_below(figure, axes, len(histories))
     return figure
@@ -83,7 +83,7 @@ def norm_histogram(
     histogram: NormHistogram, title: str = "row norms of delta"
 ) -> Figure:
     """How many rows moved how far; rows that are exactly zero are told in words."""
-    figure, axes = _figure(6.0, 3.0)
+    figure, axes = plain_figure(6.0, 3.0)
     axes.stairs(
         histogram.counts, histogram.edges, fill=True, color=PALETTE[0], alpha=0.85
     )
@@ -95,7 +95,7 @@ def norm_histogram(
     axes.set_xlabel("norm of the row")
     axes.set_ylabel("words", color=INK)
     rows = f"{histogram.counts.sum():,} non-zero rows"
-    _title(figure, title, f"{rows}, {histogram.zeros:,} exactly zero")
+    put_title(figure, title, f"{rows}, {histogram.zeros:,} exactly zero")
     return figure
 
 
@@ -106,7 +106,7 @@ def neighbour_shift(shift: NeighbourShift) -> Figure:
     are blue with a plus, negative ones orange with a minus.
     """
     rows = max(len(shift.before), len(shift.after), 1)
-    figure, axes = _figure(6.0, 0.9 + 0.27 * rows)
+    figure, axes = plain_figure(6.0, 0.9 + 0.27 * rows)
     signs = {1: "+ ", -1: "− ", 0: ""}
     colours = {1: POSITIVE, -1: NEGATIVE, 0: INK}
     left = {n.word: rank for rank, n in enumerate(shift.before)}
@@ -146,7 +146,7 @@ def neighbour_shift(shift: NeighbourShift) -> Figure:
     axes.set_xlim(-1.35, 2.35)
     axes.set_ylim(rows - 0.4, -1.5)
     axes.set_axis_off()
-    _title(figure, f"nearest words of “{shift.word}”", "cosine beside each")
+    put_title(figure, f"nearest words of “{shift.word}”", "cosine beside each")
     return figure
 
 
@@ -196,7 +196,7 @@ def curves(
       mark_x: where an upright line stands.
     """
     many = len(lines) > len(PALETTE)
-    figure, axes = _figure(6.0, 3.4 + 0.06 * len(lines) * many)
+    figure, axes = plain_figure(6.0, 3.4 + 0.06 * len(lines) * many)
     colours = {name: PALETTE[i % len(PALETTE)] for i, name in enumerate(lines)}
     for name, level in (levels or {}).items():
         axes.axhline(
@@ -229,7 +229,7 @@ def curves(
         _key_below(figure, axes, named)
     elif named > 1:
         axes.legend(frameon=False, fontsize=9, labelcolor=INK)
-    _title(figure, title)
+    put_title(figure, title)
     return figure
 
 
@@ -243,7 +243,7 @@ def heat_map(
     y_label: str = "",
 ) -> Figure:
     """A table of numbers in shades, each written into its field; NaN stays empty."""
-    figure, axes = _figure(6.0, 1.4 + 0.42 * len(rows))
+    figure, axes = plain_figure(6.0, 1.4 + 0.42 * len(rows))
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
     axes.imshow(values, cmap="Blues", aspect="auto", vmin=low, vmax=high)
     for (i, j), value in np.ndenumerate(values):
@@ -262,7 +262,7 @@ def heat_map(
     axes.set_xlabel(x_label)
     axes.set_ylabel(y_label, color=INK)
     axes.grid(visible=False)
-    _title(figure, title)
+    put_title(figure, title)
     return figure
 
 
@@ -272,7 +272,7 @@ def joined_words(
     title: str,
 ) -> Figure:
     """Words on a plane without scales, those of a pair joined by a line."""
-    figure, axes = _figure(6.0, 4.6)
+    figure, axes = plain_figure(6.0, 4.6)
     for first, second in pairs:
         ends = np.array([places[first], places[second]])
         axes.plot(*ends.T, color=MUTED, lw=1.0, alpha=0.7, zorder=1)
@@ -287,13 +287,13 @@ def joined_words(
     axes.set_xticks([])
     axes.set_yticks([])
     axes.margins(0.12)
-    _title(figure, title)
+    put_title(figure, title)
     return figure
 
 
 def boxes(spreads: Mapping[str, Sequence[float]], title: str) -> Figure:
     """Box plots of five numbers each: whisker, quartile, median, quartile, whisker."""
-    figure, axes = _figure(6.0, 1.0 + 0.4 * max(1, len(spreads)))
+    figure, axes = plain_figure(6.0, 1.0 + 0.4 * max(1, len(spreads)))
     for y, (low, first, median, third, high) in enumerate(spreads.values()):
         axes.plot([low, high], [y, y], color=MUTED, lw=1.2, zorder=1)
         axes.barh(y, third - first, 0.5, first, color=PALETTE[0], alpha=0.45, lw=0)
@@ -303,7 +303,7 @@ def boxes(spreads: Mapping[str, Sequence[float]], title: str) -> Figure:
     axes.set_ylim(len(spreads) - 0.5, -0.5)
     axes.grid(axis="y", visible=False)
     axes.spines["left"].set_visible(False)
-    _title(figure, title)
+    put_title(figure, title)
     return figure
 
 
@@ -315,7 +315,7 @@ def intervals(rows: Sequence[Mapping[str, Any]], title: str = "") -> Figure:
         value that is not None is an upright tick.
       title: above the figure; the metric of the rows unless given.
     """
-    figure, axes = _figure(6.0, 1.0 + 0.34 * max(1, len(rows)))
+    figure, axes = plain_figure(6.0, 1.0 + 0.34 * max(1, len(rows)))
     for y, row in enumerate(rows):
         colour = PALETTE[0]
         low_high = row.get("interval")
@@ -334,7 +334,7 @@ def intervals(rows: Sequence[Mapping[str, Any]], title: str = "") -> Figure:
     axes.margins(x=0.08)
     axes.grid(axis="y", visible=False)
     axes.spines["left"].set_visible(False)
-    _title(figure, title or str(rows[0].get("metric", "") if rows else ""))
+    put_title(figure, title or str(rows[0].get("metric", "") if rows else ""))
     return figure
 
 
@@ -363,7 +363,8 @@ def save(figure: Figure, path: epath.PathLike, caption: str = "") -> epath.Path:
     return path
 
 
-def _figure(width: float, height: float) -> tuple[Figure, Axes]:
+def plain_figure(width: float, height: float) -> tuple[Figure, Axes]:
+    """A figure of so many inches with empty axes, in the style of all."""
     with matplotlib.rc_context(_STYLE):
         figure = Figure(figsize=(width, height), layout="constrained")
         figure.patch.set_alpha(0)
@@ -392,7 +393,7 @@ def _key_below(figure: Figure, axes: Axes, lines: int) -> None:
     )  # fmt: skip
 
 
-def _title(figure: Figure, name: str, rest: str = "") -> None:
+def put_title(figure: Figure, name: str, rest: str = "") -> None:
     """A title over the whole width, in as many lines as it needs."""
     lines = [f"{name} · {rest}" if rest else name]
     if len(lines[0]) > _TITLE:

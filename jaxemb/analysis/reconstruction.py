@@ -1,8 +1,7 @@
-"""What a student of word vectors has learnt: its losses' geometry, what it stores."""
+"""What a student of word vectors has learnt: its losses' geometry, a constant's."""
 
 import functools
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +10,7 @@ from jaxtyping import Array, Float
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from jaxemb.analysis import checkpoint, figures
+from jaxemb.analysis import figures
 from jaxemb.losses.distances import Distance
 
 
@@ -30,7 +29,7 @@ def distance_contours(
       target: the point x.
       radius: how far the contours are from it along the first axis.
     """
-    figure, axes = figures._figure(4.4, 4.2)
+    figure, axes = figures.plain_figure(4.4, 4.2)
     width = 3 * radius
     x, y = (np.linspace(c - width, c + width, 301) for c in target)
     grid = jnp.stack(jnp.meshgrid(jnp.asarray(x), jnp.asarray(y)), axis=-1)
@@ -48,7 +47,7 @@ def distance_contours(
     axes.annotate("x", target, (6, 6), textcoords="offset points", color=figures.INK)
     axes.set_aspect("equal")
     axes.legend(handles=handles, frameon=False, fontsize=9, labelcolor=figures.INK)
-    figures._title(figure, "points at the same distance from x")
+    figures.put_title(figure, "points at the same distance from x")
     return figure
 
 
@@ -99,15 +98,3 @@ def best_constant(
     nothing = jnp.zeros_like(start)
     free, _, _ = jax.lax.fori_loop(0, steps, step, (start, nothing, nothing))
     return vector(free), mean(free)
-
-
-def stored(params: Any, tables: Sequence[str]) -> tuple[int, int]:
-    """How much a model stores: rows of its lookup tables, and numbers in all.
-
-    Args:
-      params: a parameter tree.
-      tables: names of the arrays, the last part of their paths, that are looked up in.
-    """
-    found = checkpoint.parameters(params)
-    rows = [p.shape[0] for p in found if p.path.split("/")[-1] in tables]
-    return sum(rows), sum(p.count for p in found)

@@ -78,7 +78,7 @@ def score_by_vocabulary(
       published: name of a set to the figure printed elsewhere, drawn as a dashed line.
       title: over the figure.
     """
-    figure, axes = figures._figure(6.0, 3.8)
+    figure, axes = figures.plain_figure(6.0, 3.8)
     for i, (name, points) in enumerate(curves.items()):
         points = [p for p in points if not math.isnan(p.score.spearman)]
         if not points:
@@ -100,7 +100,7 @@ def score_by_vocabulary(
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xlabel("most frequent words of the table")
-    figures._title(figure, title, "dashed: published" if published else "")
+    figures.put_title(figure, title, "dashed: published" if published else "")
     if axes.get_legend_handles_labels()[0]:
         figure.legend(
             *axes.get_legend_handles_labels(), loc="outside lower center", ncols=1,

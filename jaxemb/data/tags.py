@@ -21,6 +21,14 @@ class Span(NamedTuple):
     type: str
 
 
+class Allowed(NamedTuple):
+    """Which of some tags may follow which."""
+
+    transitions: tuple[tuple[bool, ...], ...]  # from, to
+    start: tuple[bool, ...]
+    end: tuple[bool, ...]
+
+
 class _Tag(NamedTuple):
     letter: str
     type: str
@@ -32,28 +40,23 @@ _OUTSIDE = _Tag("O", "")
 def spans(tags: Sequence[str], scheme: Scheme | None = None) -> list[Span]:
     """The spans that tags stand for, from left to right.
 
-    Without a scheme by the rules of conlleval, which reads all three alike and makes
-    the best of tags that do not fit together: an I after O, or of another type than
-    the tag before it, begins a span. (E and S, which conlleval's own program does not
+    Without a scheme in conlleval mode, by the rules of that program. It reads all three
+    alike and makes the best of tags that do not fit together: an I after O, or of
+    another type than the tag before it, begins a span. (E and S, which it does not
     know, as in its ports: both end a span, S begins one.)
 
     Args:
       tags: one a word.
-      scheme: count only what is well-formed in it, as seqeval's strict mode does: in
+      scheme: strict mode, as seqeval has it: count only what is well-formed in it. In
         IOB2 a span begins with B; in BIOES it is S, or B, any number of I, and E; in
         IOB1 B stands right after a tag of its type.
 
     Raises:
       InputError: naming a tag that is none.
     """
-    split = [_split(tag) for tag in tags]
     if scheme is None:
-        return _lenient(split)
-    _check_scheme(scheme)
-    for tag, text in zip(split, tags, strict=True):
-        if scheme != "BIOES" and tag.letter in ("E", "S"):
-            raise InputError(f"the tag {text!r} is none of {scheme}")
-    return _strict(split, _RULES[scheme])
+        return _lenient([_split(tag) for tag in tags])
+    return _strict(_split_in(tags, scheme), _RULES[scheme])
 
 
 def tags_of(
@@ -89,6 +92,34 @@ def convert(tags: Sequence[str], scheme: Scheme) -> tuple[str, ...]:
     return tags_of(spans(tags), len(tags), scheme)
 
 
+def allowed(tags: Sequence[str], scheme: Scheme = "IOB2") -> Allowed:
+    """What may stand first, next to each other, and last in well-formed sentences.
+
+    `nn.crf.Constraints(*allowed(labels))` is a chain that writes no others.
+
+    Args:
+      tags: each once.
+      scheme: that sentences are well-formed in; see `spans`.
+
+    Raises:
+      InputError: naming a tag that is none of the scheme.
+    """
+    split = _split_in(tags, scheme)
+    rules = _RULES[scheme]
+
+    def follows(before: _Tag, tag: _Tag) -> bool:
+        if rules.goes_on(before, tag):
+            return True
+        may_end = before.letter == "O" or rules.ends(before, tag)
+        return may_end and (tag.letter == "O" or rules.starts(before, tag))
+
+    return Allowed(
+        transitions=tuple(tuple(follows(a, b) for b in split) for a in split),
+        start=tuple(follows(_OUTSIDE, tag) for tag in split),
+        end=tuple(follows(tag, _OUTSIDE) for tag in split),
+    )
+
+
 def _check_scheme(scheme: str) -> None:
     if scheme not in get_args(Scheme):
         raise InputError(
@@ -104,6 +135,15 @@ def _split(tag: str) -> _Tag:
             "a type"
         )
     return _Tag(letter, kind)
+
+
+def _split_in(tags: Sequence[str], scheme: Scheme) -> list[_Tag]:
+    _check_scheme(scheme)
+    split = [_split(tag) for tag in tags]
+    for tag, text in zip(split, tags, strict=True):
+        if scheme != "BIOES" and tag.letter in ("E", "S"):
+            raise InputError(f"the tag {text!r} is none of {scheme}")
+    return split
 
 
 def _lenient(tags: Sequence[_Tag]) -> list[Span]:

@@ -1,8 +1,9 @@
 """Precision, recall and F1 of labelled spans, as conlleval counts them.
 
-A span is right if it has the words and the type of one in the gold tags. Without a
-scheme tags are read by conlleval's lenient rules; with one, only well-formed spans
-count, as in seqeval's strict mode: see `jaxemb.data.tags.spans`.
+A span is right if it has the words and the type of one in the gold tags. Tags are read
+in one of two modes, which scores name. "conlleval" is that program's: lenient, and the
+one that papers report. "strict IOB2", or of another scheme, is seqeval's strict mode:
+only spans that are well-formed in the scheme count. See `jaxemb.data.tags.spans`.
 """
 
 import dataclasses
@@ -59,10 +60,15 @@ class SpanScores:
     high: float
     accuracy: float  # share of the words whose tags are the same; nan without words
     words: int
-    scheme: str | None  # None: conlleval's rules
+    scheme: str | None  # of strict mode
     sentences: Int[np.ndarray, "sentences 3"] = dataclasses.field(
         compare=False, repr=False
     )  # correct, predicted and gold of each
+
+    @property
+    def mode(self) -> str:
+        """How tags were read: "conlleval", or "strict" and the scheme."""
+        return f"strict {self.scheme}" if self.scheme else "conlleval"
 
     @property
     def f1(self) -> float:
@@ -83,7 +89,7 @@ class SpanScores:
             "macro_f1": self.macro_f1,
             "accuracy": self.accuracy,
             "words": self.words,
-            "scheme": self.scheme or "conlleval",
+            "mode": self.mode,
             "types": {name: _figures(counts) for name, counts in self.types.items()},
         }
 
@@ -116,7 +122,8 @@ def span_scores(
     Args:
       gold: the tags of each sentence.
       predicted: as many sentences of as many words.
-      scheme: None for conlleval's rules; or count only spans well-formed in this one.
+      scheme: None for conlleval mode; or strict mode, in which only spans count that
+        are well-formed in this scheme.
       resamples: of the bootstrap that gives the interval; 0 for none.
       level: of the interval.
       seed: of the resamples.

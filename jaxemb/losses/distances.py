@@ -117,10 +117,11 @@ def asymmetric_cosine(u: Vectors, v: Vectors) -> Float[Array, "*batch"]:
 def nonnegative_floor(distance: Distance, u: Vectors) -> Float[Array, "*batch"]:
     """The least distance from u that a v without negative coordinates can have.
 
-    `max(u, 0)` attains it for every distance here but `kl`: no coordinate of v can be
-    nearer to a negative one of u, and no direction either. So for `d2` the floor is
+    `max(u, 0)` attains it for `d1`, `d2`, `d_sqrt2` and `d_inf`, as no coordinate of v
+    can be nearer to a negative one of u, and for `d_cos`, `squared_cosine` and
+    `cosine_dissimilarity`, as no direction can. So for `d2` the floor is
     `sum_i min(u_i, 0)^2`, for `d1` `sum_i max(-u_i, 0)`, for `d_cos` minus the length
-    of the positive part over that of u.
+    of the positive part over that of u. For the others here this is no floor.
     """
     return distance(u, jnp.maximum(u, 0))
 

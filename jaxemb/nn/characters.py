@@ -1,6 +1,7 @@
 """Words as their characters spell them; character 0 pads, on the right."""
 
-from typing import Literal, get_args
+from collections.abc import Sequence
+from typing import Any, Literal, get_args
 
 import flax.linen as nn
 import jax
@@ -97,17 +98,20 @@ class CharCNN(nn.Module):
         return jnp.tanh(pooled)
 
 
+def uniform_rows(
+    key: Any, shape: Sequence[int], dtype: Any = jnp.float32
+) -> Float[Array, "..."]:
+    """A lookup table whose rows have length 1 on average: uniform in ±sqrt(3 / dim)."""
+    bound = (3 / shape[-1]) ** 0.5
+    return jax.random.uniform(key, shape, dtype, -bound, bound)
+
+
 def _characters(module: CharBiLSTM | CharCNN) -> nn.Embed:
-    bound = (3 / module.hidden) ** 0.5
-
-    def init(key, shape, dtype=jnp.float32):
-        return jax.random.uniform(key, shape, dtype, -bound, bound)
-
     return nn.Embed(
         module.vocab,
         module.hidden,
         dtype=module.dtype,
-        embedding_init=init,
+        embedding_init=uniform_rows,
         name="characters",
     )
 

@@ -13,8 +13,8 @@ done again with logarithms, slower and exact.
 """
 
 import functools
-from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple, get_args
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import flax.linen as nn
 import jax
@@ -26,7 +26,6 @@ from jaxemb.errors import InputError
 
 Emissions = Float[Array, "batch length classes"]
 Mask = Bool[Array, "batch length"]
-Scheme = Literal["IOB1", "IOB2", "BIOES"]
 
 # Below it a sum of probabilities may have lost parts that float32 cannot hold.
 _SMALLEST = 1e-30
@@ -41,7 +40,10 @@ class Chain(NamedTuple):
 
 
 class Constraints(NamedTuple):
-    """What may follow what; hashable, so that a module can have it as a field."""
+    """What may follow what; hashable, so that a module can have it as a field.
+
+    `Constraints(*data.tags.allowed(labels))` are those of a scheme of spans.
+    """
 
     transitions: tuple[tuple[bool, ...], ...]  # from, to
     start: tuple[bool, ...]
@@ -51,49 +53,6 @@ class Constraints(NamedTuple):
         """The chain with -inf wherever something is forbidden."""
         pairs = zip(self, chain, strict=True)
         return Chain(*(jnp.where(np.array(a), x, -jnp.inf) for a, x in pairs))
-
-
-def span_constraints(labels: Sequence[str], scheme: Scheme = "IOB2") -> Constraints:
-    """The sequences of tags that are well-formed in a scheme of spans.
-
-    Args:
-      labels: the name of each class: `O`, or a letter, a hyphen and a type, as `B-PER`.
-      scheme: "IOB2": I continues a span of its type. "IOB1": B begins a span right
-        after another of its type, and nowhere else. "BIOES": B and I lead to I or E of
-        their type; S is a span of one word.
-    """
-    if scheme not in get_args(Scheme):
-        raise InputError(
-            f"scheme is {scheme!r}; expected one of {', '.join(get_args(Scheme))}"
-        )
-    letters = ("B", "I", "E", "S") if scheme == "BIOES" else ("B", "I")
-    tags = [_letter_and_type(label, letters) for label in labels]
-
-    def follows(first: tuple[str, str], second: tuple[str, str]) -> bool:
-        inside = first[0] != "O" and first[1] == second[1]
-        if scheme == "IOB2":
-            return second[0] != "I" or inside
-        if scheme == "IOB1":
-            return second[0] != "B" or inside
-        open_span = first[0] in ("B", "I")
-        return open_span == (second[0] in ("I", "E")) and (inside or not open_span)
-
-    outside = ("O", "")
-    return Constraints(
-        transitions=tuple(tuple(follows(a, b) for b in tags) for a in tags),
-        start=tuple(follows(outside, tag) for tag in tags),
-        end=tuple(follows(tag, outside) for tag in tags),
-    )
-
-
-def _letter_and_type(label: str, letters: Sequence[str]) -> tuple[str, str]:
-    if label == "O":
-        return "O", ""
-    letter, _, kind = label.partition("-")
-    if letter not in letters or not kind:
-        wanted = ", ".join(f"{letter}-TYPE" for letter in letters)
-        raise InputError(f"label {label!r}: expected O, {wanted}")
-    return letter, kind
 
 
 def log_partition(

@@ -24,6 +24,17 @@ def test_median_and_mean():
         2
     )
     assert linear.least_squares(features, targets).item() == pytest.approx(334)
+    # z = (1/d') 1 with d' = 3, as printed: weights are many, their mean is the median.
+    thirds = np.full((3, 3), 1 / 3)
+    fits = thirds @ linear.least_absolute_deviations(thirds, targets)
+    np.testing.assert_allclose(fits, np.full((3, 1), 2.0))
+    with pytest.raises(InputError, match="rank 3, found rank 1"):
+        linear.least_squares(thirds, targets)
+    z, x = jnp.asarray(thirds, jnp.float32), jnp.asarray(targets, jnp.float32)
+    loss = lambda weights: jnp.mean(distances.d2(x, z @ weights))
+    step = lambda _, weights: weights - jax.grad(loss)(weights)
+    weights = jax.jit(lambda w: jax.lax.fori_loop(0, 50, step, w))(jnp.zeros((3, 1)))
+    np.testing.assert_allclose(z @ weights, np.full((3, 1), 334.0), rtol=1e-5)
 
     def total(value):  # of one coordinate: the largest is the only one
         return float(distances.d_inf(jnp.array(targets), jnp.full((3, 1), value)).sum())

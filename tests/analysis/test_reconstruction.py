@@ -31,15 +31,6 @@ def test_contours_go_through_the_same_point():
     assert "<svg" in figures.to_svg(figure)
 
 
-def test_what_a_model_stores():
-    params = {
-        "words": {"table": np.zeros((7, 2))},
-        "char": {"characters": {"embedding": np.zeros((5, 3))}, "kernel": np.ones(4)},
-    }
-    assert reconstruction.stored(params, ("table", "embedding")) == (12, 33)
-    assert reconstruction.stored(params, ("embedding",)) == (5, 33)
-
-
 def test_the_best_constant_is_the_median_and_the_mean():
     rng = np.random.default_rng(0)
     x = rng.gamma(1.0, size=(301, 3)) - 0.5

@@ -128,6 +128,8 @@ def test_an_example():
     assert lenient.accuracy == pytest.approx(4 / 7)
     strict = spans.span_scores(gold, ours, scheme="IOB2")
     assert strict.whole == spans.Counts(1, 3, 3)
+    assert lenient.mode == lenient.as_dict()["mode"] == "conlleval"
+    assert strict.mode == "strict IOB2"
     assert lenient.as_dict()["types"]["LOC"]["recall"] == 0.5
     assert lenient.cells()[-1]["F1"] == "57.14"
     assert lenient.low <= lenient.f1 <= lenient.high

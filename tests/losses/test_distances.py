@@ -81,8 +81,10 @@ def test_cosine_sees_directions_only(pair, scale):
     u, v = pair
     value, along = cosine_and_slope_along(u, v)
     assert (np.abs(value) <= 1 + 1e-5).all()
-    scaled, _ = cosine_and_slope_along(np.float32(scale) * u, v)
-    np.testing.assert_allclose(scaled, value, atol=1e-5)
+    factor = np.float32(scale)
+    for arguments in ((factor * u, v), (u, factor * v)):
+        scaled, _ = cosine_and_slope_along(*arguments)
+        np.testing.assert_allclose(scaled, value, atol=1e-5)
     np.testing.assert_allclose(along, np.zeros(3), atol=1e-5)
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from jaxemb import nn
+from jaxemb.data import tags as tags_lib
 from jaxemb.nn import crf
 
 CLASSES, DIM = 3, 4
@@ -72,7 +73,7 @@ def test_a_crf_head_is_the_chain_over_the_emissions():
 
 @pytest.mark.parametrize("head", ["softmax", "crf"])
 def test_constraints_hold_in_decoding(head):
-    bound = crf.span_constraints(["O", "B-X", "I-X"])
+    bound = crf.Constraints(*tags_lib.allowed(["O", "B-X", "I-X"]))
     module, variables = start(head=head, constraints=bound)
     plain, _ = start(head=head)
     variables["params"]["output"]["bias"] += jnp.array([0.0, -9.0, 9.0])
