@@ -161,6 +161,25 @@ def mean_together(parts: Sequence[Interval]) -> Interval:
     return Interval(*map(float, means))
 
 
+def with_spread(items: Interval, runs: Interval) -> Interval:
+    """A mean over seeds or folds, uncertain by its test items and by the runs too.
+
+    The two are crossed, and their errors add by squares, upwards and downwards apart:
+
+        mean +- sqrt(distance of `items`^2 + distance of `runs`^2)
+
+    Args:
+      items: the mean over runs, with an interval over the items of the test.
+      runs: the same mean, with an interval over runs; where there is none (one run)
+        that of the items is left as it is.
+    """
+    if not runs.known:
+        return items
+    below = math.hypot(items.mean - items.low, runs.mean - runs.low)
+    above = math.hypot(items.high - items.mean, runs.high - runs.mean)
+    return Interval(items.mean, items.mean - below, items.mean + above)
+
+
 def paired_bootstrap(
     first: Statistic,
     second: Statistic,

@@ -183,6 +183,28 @@ def test_figures_that_move_together():
     assert not intervals.mean_together([*same, Interval(1.0, math.nan, math.nan)]).known
 
 
+def test_the_spread_of_items_and_that_of_runs_add_up():
+    """Crossed: x[item, run] = a[item] + b[run]; the interval covers as it should."""
+    rng = np.random.default_rng(0)
+    items, runs, covered = 60, 5, []
+    for _ in range(400):
+        x = rng.normal(size=(items, 1)) + 0.2 * rng.normal(size=(1, runs))
+        by_item, by_run = x.mean(1), x.mean(0)
+        over_items = intervals.t_interval(by_item)
+        both = intervals.with_spread(over_items, intervals.t_interval(by_run))
+        assert both.mean == over_items.mean
+        covered.append([i.low < 0 < i.high for i in (over_items, both)])
+    alone, both = np.mean(covered, axis=0)
+    assert alone < 0.9 < 0.93 < both < 0.99
+
+
+def test_one_run_leaves_the_interval_over_items():
+    items = Interval(1.0, 0.5, 3.0)
+    assert intervals.with_spread(items, intervals.t_interval([1.0])) == items
+    both = intervals.with_spread(items, Interval(1.0, 0.0, 2.0))
+    assert (both.low, both.high) == pytest.approx((1 - 1.25**0.5, 1 + 5**0.5))
+
+
 def test_items_that_share_units_are_resampled_by_units():
     rng = np.random.default_rng(0)
     units = np.array([(i, j) for i in range(12) for j in range(12) if i != j]) + 5
