@@ -3,8 +3,9 @@
 import dataclasses
 
 from experiments.common.rows import interval_row, summary_row
-from experiments.delta_embedding.config import PAPER, Measure
+from experiments.delta_embedding.config import Measure
 from experiments.delta_embedding.finished import Finished
+from experiments.delta_embedding.paper import PAPER
 from experiments.delta_embedding.tuned import (
     ALIKE,
     FREQUENCY,

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from etils import epath
 
-from experiments.delta_embedding.config import PAPER_WORDS, Config
+from experiments.delta_embedding.config import Config
 from experiments.delta_embedding.data import Tests
+from experiments.delta_embedding.paper import PAPER_WORDS
 from experiments.delta_embedding.task import Task, ragged
 from jaxemb import nn, terminal, train
 from jaxemb.analysis import delta
