@@ -8,16 +8,26 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from etils import epath
 from jax.sharding import NamedSharding, PartitionSpec
 
 from experiments.common import cli
+from experiments.delta_embedding import (
+    analyse,
+    data,
+    finished,
+    main,
+    model,
+    task,
+    tuned,
+)
 from experiments.delta_embedding import config as presets
-from experiments.delta_embedding import data, main, model, task
 from experiments.delta_embedding.config import Config, Model, arm
-from jaxemb import optim, train
+from jaxemb import nn, optim, train
 from jaxemb.data import batching, sources, synthetic, vocab
-from jaxemb.data.vectors import read_word_vectors
+from jaxemb.data.vectors import WordVectors, read_word_vectors
 from jaxemb.errors import InputError
+from jaxemb.train import results
 
 VOCAB, DIM, BATCH = 40, 8, 16
 KINDS = {
@@ -51,7 +61,7 @@ def system(kind, name, **changes):
     module = model.build(config, arm(name), example, DIM)
     table = np.random.default_rng(0).normal(size=(VOCAB, DIM)).astype(np.float32)
     table[0] = 0
-    tx = model.optimizer(config, arm(name))
+    tx = model.optimizer(config, arm(name), 100)
     init_key, train_key = jax.random.split(jax.random.key(0))
     state = train.State.create(
         model.initializer(module, table)(init_key), tx, train_key
@@ -200,14 +210,25 @@ def test_arms_start_from_the_same_function():
     np.testing.assert_array_equal(logits["fixed"], logits["delta-1e-4"])
 
 
-def test_the_base_table_and_unseen_rows_stay_as_they_were():
-    _, step, state = system("cnn", "delta-1e-4")
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("cnn", "delta-1e-4"),
+        ("lstm", "prox-1e-4"),
+        ("esim", "prox-1e-4"),
+        ("bidaf", "delta-1e-4"),
+    ],
+)
+def test_the_base_table_and_unseen_rows_stay_as_they_were(kind, name):
+    """Check 6 of the card."""
+    module, step, state = system(kind, name)
     step = jax.jit(step)
     new, seen = state, {0}
     for number in range(3):
-        examples = batch(number)
-        examples["tokens"] = np.minimum(examples["tokens"], 20)
-        seen |= set(examples["tokens"].flat)
+        examples = batch(number, kind=kind)
+        for text in module.texts:
+            examples[text] = np.minimum(examples[text], 20)
+            seen |= set(examples[text].flat)
         new, _ = step(new, examples)
     base = new.frozen["frozen"]["embed"]["base"]
     np.testing.assert_array_equal(base, state.frozen["frozen"]["embed"]["base"])
@@ -219,17 +240,72 @@ def test_the_base_table_and_unseen_rows_stay_as_they_were():
     assert delta[sorted(seen - {0})].any(axis=1).all()
 
 
-def test_an_infinite_weight_with_prox_equals_fixed():
+def trained(kind, name, steps=5):
+    """The module and its state after some steps, and the metrics of the last one."""
+    module, step, state = system(kind, name)
+    step = jax.jit(step)
+    for number in range(steps):
+        state, metrics = step(state, batch(number, kind=kind))
+    return module, state, metrics
+
+
+def beside_the_table(state):
+    return {name: of for name, of in state.params.items() if name != "embed"}
+
+
+@pytest.mark.parametrize("kind", ["cnn", "lstm"])  # Adadelta, Adam
+def test_a_penalty_of_no_weight_equals_finetuning(kind):
+    """Check 3 of the card, in the penalty's form and with a real host."""
+    _, delta, ours = trained(kind, "delta-0")
+    _, finetune, theirs = trained(kind, "finetune")
+    table = finetune.params["embed"]["table"]
+    assert np.abs(np.asarray(delta.params["embed"]["delta"])).max() > 1e-3
+    tuned_by_delta = nn.effective_table(delta.params, delta.frozen["frozen"])
+    np.testing.assert_allclose(tuned_by_delta, table, rtol=1e-4, atol=1e-5)
+    jax.tree.map(
+        lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5),
+        *map(beside_the_table, (delta, finetune)),
+    )
+    for key in ("task_loss", "accuracy"):
+        np.testing.assert_allclose(ours[key], theirs[key], rtol=1e-4)
+
+
+@pytest.mark.parametrize("weight", ["1e30", "inf"])
+def test_an_infinite_weight_with_prox_equals_fixed(weight):
     """Check 4 of the card: the delta stays at 0 and the numbers are those of fixed."""
-    runs = {}
-    for name in ("fixed", "prox-1e30"):
-        _, step, state = system("cnn", name)
-        for number in range(5):
-            state, metrics = jax.jit(step)(state, batch(number))
-        runs[name] = state, metrics
-    assert not np.asarray(runs["prox-1e30"][0].params["embed"]["delta"]).any()
+    module, state, metrics = trained("cnn", "fixed")
+    prox_module, prox_state, prox_metrics = trained("cnn", f"prox-{weight}")
+    assert not np.asarray(prox_state.params["embed"]["delta"]).any()
     for key in ("loss", "accuracy"):
-        assert runs["fixed"][1][key] == runs["prox-1e30"][1][key]
+        assert metrics[key] == prox_metrics[key]
+    jax.tree.map(
+        np.testing.assert_array_equal,
+        *map(beside_the_table, (state, prox_state)),
+    )
+    dev = {"tokens": jnp.asarray(batch(99)["tokens"])}  # logits decide its metrics
+    np.testing.assert_array_equal(
+        module.apply(state.variables, dev, deterministic=True),
+        prox_module.apply(prox_state.variables, dev, deterministic=True),
+    )
+
+
+def test_a_rate_that_decays_ends_at_zero():
+    config = dataclasses.replace(
+        KINDS["lstm"], optimizer="sgd", decay="linear", learning_rate=1.0
+    )
+    params = {"embed": {"delta": jnp.full((1, 2), 2.0)}}
+    gradient = jax.tree.map(jnp.ones_like, params)
+    for name in ("delta-1", "prox-1"):
+        tx = model.optimizer(config, arm(name), 4)
+        state = tx.init(params)
+        moved = []
+        for _ in range(5):
+            updates, state = tx.update(gradient, state, params)
+            moved.append(float(-updates["embed"]["delta"][0, 0]))
+        rates = np.array([1, 0.75, 0.5, 0.25, 0])
+        # By prox also: the row 2 - rate is shortened by rate times c.
+        shorter = rates / np.sqrt(2) if name == "prox-1" else 0
+        np.testing.assert_allclose(moved, rates + shorter, atol=1e-6)
 
 
 def test_folds_part_the_examples():
@@ -255,10 +331,112 @@ def test_folds_keep_groups_together():
     assert sorted(tests) == list(range(103))
 
 
-@pytest.mark.parametrize("name", ["", "delta", "delta-", "prox--1", "l2-3", "delta-x"])
+@pytest.mark.parametrize(
+    "name",
+    ["", "delta", "delta-", "prox--1", "l2-3", "delta-x"]
+    + ["delta-nan", "prox-nan", "delta-inf", "prox--inf"],
+)
 def test_unknown_arms_are_named(name):
     with pytest.raises(InputError, match=f"--arms {name}: expected"):
         arm(name)
+
+
+def test_the_weight_of_a_proximal_step_may_be_infinite():
+    assert arm("prox-inf").c == np.inf
+    assert arm("prox-1e-4").other_form == "delta-1e-4"
+    assert arm("delta-1e-4").other_form == "prox-1e-4"
+
+
+def test_parts_trained_before_rates_decayed_stay_valid():
+    """The settings that a part of `bidaf` was claimed with before there was `decay`."""
+    assert main._part_of(presets.BIDAF) == {
+        "task": "squad2-half-dev",
+        "protocol": "seeds",
+        "epochs": 30,
+        "batch_size": 30,
+        "buckets": 4,
+        "second_buckets": 1,
+        "model": {
+            "kind": "bidaf",
+            "widths": [3, 4, 5],
+            "maps": 100,
+            "hidden": 32,
+            "dropout": 0.2,
+            "norm_limit": None,
+            "ema": 0.99,
+            "dtype": "float32",
+        },
+        "limits": {"sentence": 50, "context": 250, "question": 30, "answer": None},
+        "optimizer": "adam",
+        "learning_rate": 0.002,
+        "accumulate": 1,
+    }
+    assert main._part_of(presets.SICK)["decay"] == "linear"
+
+
+def written_parts(workdir, config, table, scores):
+    """Parts as a run leaves them: arm to part to (dev, test) of its epochs."""
+    for name, parts in scores.items():
+        for part, epochs in enumerate(parts):
+            folder = tuned.part_folder(config, workdir, table.name, name, part)
+            folder.mkdir(parents=True)
+            lines = [
+                json.dumps({"step": 10 * n, "dev/accuracy": d, "test/accuracy": t})
+                for n, (d, t) in enumerate(epochs, 1)
+            ]
+            (folder / "metrics.jsonl").write_text("".join(f"{x}\n" for x in lines))
+
+
+def test_c_is_chosen_on_dev_in_each_part(tmp_path, monkeypatch, capsys):
+    def unreachable(config):
+        raise sources.FetchError("no index")
+
+    monkeypatch.setattr(data, "load_polarity", unreachable)
+    config = Config(
+        task="kmr",
+        arms=("fixed", "delta-1e-4", "delta-1e-5", "prox-1e-4"),
+        protocol="seeds",
+        parts=2,
+        batch_size=1,
+    )
+    rows = np.arange(10), np.arange(10), np.arange(4)
+    labels = np.array([1, 1, 1, 0, 0, 0, 0, 0, 0, 0])
+    made = {"source": "made up", "sha256": None, "size": 10}
+    kind = results.Data(name="kmr", kind="subset", **made)
+    examples = task.Task(WORDS, {"labels": labels}, (kind,), classes=2, splits=rows)
+    glove = results.Data(name="glove-100d", kind="real", **made)
+    table = tuned.Table(None, np.zeros((VOCAB, DIM)), glove)
+    scores = {
+        "fixed": [[(0.99, 0.1)], [(0.99, 0.1)]],
+        # The first of two epochs of the same dev score counts.
+        "delta-1e-4": [[(0.3, 0.2), (0.7, 0.5), (0.7, 0.9)], [(0.6, 0.6)]],
+        "delta-1e-5": [[(0.6, 0.8)], [(0.8, 0.4)]],
+        "prox-1e-4": [[(0.99, 0.1)], [(0.99, 0.1)]],
+    }
+    written_parts(tmp_path, config, table, scores)
+    tests = data.Tests({}, None)
+    run = finished.Finished(config, examples, [table], tests, epath.Path(tmp_path))
+    assert run.chosen_on_dev(table) == pytest.approx([50, 40])
+    assert run.chosen_epochs(table, "delta-1e-4") == [2, 1]
+    assert run.claimed_arms == ["delta-1e-4", "delta-1e-5"]
+    assert "no polarity lexicon, so no Table 5: no index" in capsys.readouterr().err
+    # Most of train is 0, most of test is 1.
+    assert run.of_majority(config.measures[0]) == [25, 25]
+    for kind, published in (("subset", None), ("real", 66.72)):
+        whole = dataclasses.replace(examples.data[0], kind=kind)
+        run.task = dataclasses.replace(examples, data=(whole,))
+        row = analyse._score_rows(run, table, config.measures[0])[0]
+        assert row.published == published
+        assert (row.source is None) == (published is None)
+
+
+def test_words_without_a_vector_are_named_by_their_share():
+    texts = batching.Ragged.of([[2, 2, 3], [4, 2, 5, 3, 4]])
+    examples = task.Task(WORDS, {"tokens": texts}, ())
+    known = WordVectors(("w3", "w5"), np.ones((2, 2), np.float32))
+    assert examples.tokens_without_vector(known) == 5 / 8
+    assert examples.commonest_without_vector(known) == {"w2": 3 / 8, "w4": 2 / 8}
+    assert list(examples.commonest_without_vector(known, 1)) == ["w2"]
 
 
 @pytest.mark.data
@@ -280,10 +458,10 @@ def test_kmr_has_kaggles_phrases_split_by_sentence():
     assert set(np.unique(loaded.columns["labels"])) == set(range(5))
 
 
-def smoke(preset, workdir, *more):
-    """One arm, in batches that one device takes: compiling is what costs here."""
+def smoke(preset, workdir, *more, arms=("delta-1e-4",)):
+    """Few arms, in batches that one device takes: compiling is what costs here."""
     arguments = [preset, "--workdir", str(workdir), "--no-progress"]
-    arguments += ["--arms", "delta-1e-4", "--batch-size", "25", *more]
+    arguments += ["--arms", *arms, "--batch-size", "25", *more]
     return main.run(cli.parse("delta_embedding", presets.PRESETS, arguments))
 
 
@@ -292,28 +470,57 @@ def of(written, metric):
 
 
 def test_inference_from_training_to_claims(tmp_path):
-    written = smoke("smoke-esim", tmp_path)
-    assert 0 < min(of(written, "test accuracy").values()) <= 100
+    arms = ("finetune", "fixed", "delta-1e-4", "delta-1e-5", "prox-1e-4")
+    written = smoke("smoke-esim", tmp_path, arms=arms)
+    accuracies = of(written, "test accuracy")
+    assert 0 < min(accuracies.values()) <= 100
+    assert {"majority class", "planted vectors/delta, c chosen on dev"} < {*accuracies}
     metrics = {row["metric"].split(" (")[0] for row in written["rows"]}
-    assert {"QVEC-CCA", "Spearman on planted", "change of planted"} <= metrics
+    assert {"QVEC", "QVEC-CCA", "Spearman on planted", "change of planted"} <= metrics
     assert {"positive among the polar neighbours of not", "rows moved"} <= metrics
-    norms = of(written, "norm of the row")
-    assert len(norms) == 20 and list(norms.values()) == sorted(norms.values())[::-1]
+    tuning = {f"planted vectors/{name}" for name in arms if name != "fixed"}
+    for metric in ("change of QVEC-CCA", "L2,1 norm", "rows exactly at zero"):
+        assert set(of(written, metric)) == tuning
+    norms = of(written, "L2,1 norm")
+    assert 0 < norms["planted vectors/delta-1e-4"] < norms["planted vectors/finetune"]
+    words = of(written, "norm of the row")
+    assert len(words) == 20 and list(words.values()) == sorted(words.values())[::-1]
+    lists = written["config"]["neighbours_of_not"]
+    assert set(lists) == {f"planted vectors/{x}" for x in ("untuned", "delta-1e-4")}
+    assert all(word[0] in "+-" for of in lists.values() for word in of.split())
     figures = {path.name for path in (tmp_path / "figures").glob("*.svg")}
     for name in ("neighbours", "moved-words", "delta-norms", "delta-1e-4-intrinsic"):
         assert f"planted vectors-{name}.svg" in figures
     claims = {claim["claim"]: claim["evidence"] for claim in written["claims"]}
     assert all("trained on 540 sentence pairs" in e for e in claims.values())
-    assert {claim.split(" (")[0].removeprefix("delta-1e-4 ") for claim in claims} == {
-        "leaves the majority of words intact",
-        "raises mean similarity",
-        "raises QVEC-CCA",
+    on_tables = [
+        c for c in claims if "raises" in c or "lowers" in c or "finetune:" in c
+    ]
+    assert len(on_tables) == 4
+    assert all("the paper's Tables 2 and 3 are of its BiDAF" in c for c in on_tables)
+    assert {
+        claim.split(" (")[0].removesuffix(" on planted-pairs") for claim in claims
+    } == {
+        "delta-1e-4 beats fixed",
+        "delta-1e-4 beats finetune",
+        "fixed beats finetune",
+        "delta with c chosen on dev beats fixed",
+        "delta with c chosen on dev beats finetune",
+        "prox-1e-4 beats delta-1e-4",
+        "prox-1e-4 leaves the majority of words intact",
+        "prox-1e-4 leaves most rows exactly at zero",
+        "delta-1e-4 raises mean similarity",
+        "delta-1e-4 raises QVEC-CCA",
+        "finetune lowers QVEC-CCA",
+        "delta-1e-4 beats finetune: mean similarity",
         "the words of the paper's Table 4 move farther than others of like frequency "
         "under delta-1e-4",
-        "leaves fewer positive words around “not”",
+        "delta-1e-4 leaves fewer positive words around “not”",
     }
-    again = smoke("smoke-esim", tmp_path)  # finds everything done
+    again = smoke("smoke-esim", tmp_path, arms=arms)  # finds everything done
     assert again == written
+    with pytest.raises(InputError, match="holds a run with learning_rate = 0.01, not"):
+        smoke("smoke-esim", tmp_path, "--learning-rate", "0.5", arms=arms)
 
 
 def test_reading_from_training_to_exported_tables(tmp_path):
@@ -322,6 +529,9 @@ def test_reading_from_training_to_exported_tables(tmp_path):
     name = "planted vectors/delta-1e-4"
     assert 0 <= exact[name] <= f1[name] <= 100
     assert f"{name}, not averaged" in of(written, "QVEC-CCA")
+    assert set(of(written, "rows exactly at zero")) == {name}
+    claims = [claim["claim"] for claim in written["claims"]]
+    assert f"delta-1e-4 raises QVEC-CCA ({name.split('/')[0]})" in claims
     assert "0 are not where they say" in written["config"]["answers_to_train_on"]
     base = synthetic.planted_questions().vectors
     tables = [

@@ -9,14 +9,15 @@ import jax.numpy as jnp
 from etils import epath
 
 from experiments.common.devices import mesh_for
-from experiments.delta_embedding import analyse, data, model, scoring
+from experiments.delta_embedding import analyse, claims, data, model, scoring, shown
 from experiments.delta_embedding.config import OFFLINE, SLUG, Arm, Config, arm
+from experiments.delta_embedding.finished import OTHERS, Finished, best_epoch
 from experiments.delta_embedding.task import Split, Task
 from experiments.delta_embedding.tuned import Table, part_folder
 from jaxemb import optim, storage, terminal, train
 from jaxemb.analysis import report
 from jaxemb.data import batching, sources
-from jaxemb.train import checkpoints, results
+from jaxemb.train import checkpoints, loop, results
 
 
 def run(config: Config) -> dict:
@@ -62,23 +63,23 @@ def _run(config: Config) -> dict:
                     )
     if not train.is_primary():
         return {}
-    outcome = analyse.Outcome(config, task, tables, tests, workdir)
-    rows, claims = outcome.rows(), outcome.claims()
+    finished = Finished(config, task, tables, tests, workdir)
+    rows, judged = analyse.rows(finished), claims.judged(finished)
     written = results.write(
         workdir,
         slug=SLUG,
         preset=config.preset,
-        config=analyse.described_config(config, task, tables),
-        origins=outcome.origins(),
+        config=analyse.described_config(finished),
+        origins=finished.origins(),
         data=[*task.data, *(table.data for table in tables)],
         rows=rows,
-        claims=claims,
+        claims=judged,
     )
-    outcome.write_figures()
-    analyse.print_tables(config, rows, claims)
-    outcome.print_moved_words()
+    shown.write_figures(finished)
+    shown.print_tables(config, rows, judged)
+    shown.print_moved_words(finished)
     if config.export:
-        print(f"tuned tables: {', '.join(map(str, outcome.export()))}")
+        print(f"tuned tables: {', '.join(map(str, shown.export(finished)))}")
     if config.report:
         page = report.write([workdir], workdir / "report.html")
         print(f"report: {page}")
@@ -94,7 +95,8 @@ class System:
         self._buckets = task.buckets(config)
         module = model.build(config, arm, task, table.matrix.shape[1])
         self._initial = model.initializer(module, table.matrix)
-        self._tx = model.optimizer(config, arm)
+        epochs = (task.steps_per_epoch(config, p) for p in range(config.parts))
+        self._tx = model.optimizer(config, arm, config.epochs * max(epochs))
         mesh = mesh_for(config.batch_size)
         step = train.make_step(
             model.loss_fn(module), self._tx, accumulate=config.accumulate
@@ -116,7 +118,10 @@ class System:
             process_count=jax.process_count(),
         )
         num_steps = config.epochs * batches.steps_per_epoch
-        if not (folder / checkpoints.FOLDER / str(num_steps)).is_dir():
+        described = {**self._described, "part": part}
+        if (folder / checkpoints.FOLDER / str(num_steps)).is_dir():
+            loop.claim(folder, described)
+        else:
             init_key, train_key = jax.random.split(jax.random.key(part))
             state = train.State.create(self._initial(init_key), self._tx, train_key)
             held_out = {"dev": split.dev, "test": split.test}
@@ -131,7 +136,7 @@ class System:
                     evaluate_every=batches.steps_per_epoch,
                     save_every=5 * batches.steps_per_epoch,
                     keep_best=f"dev/{config.kind.selects}",
-                    config={**self._described, "part": part},
+                    config=described,
                     name="/".join(folder.parts[-3:]),
                     tensorboard=config.run.tensorboard,
                     profile=config.run.profile_steps if part == 0 else None,
@@ -139,7 +144,7 @@ class System:
                 )
         if train.is_primary() and self._others:
             self._score_others(folder)
-        return analyse.best_epoch(folder, config.kind.selects)
+        return best_epoch(folder, config.kind.selects)
 
     def _evaluate(
         self, state: train.State, sets: Mapping[str, batching.Columns]
@@ -151,7 +156,7 @@ class System:
 
     def _score_others(self, folder: epath.Path) -> None:
         """Tests the best epoch on the sets that wait for the end, if not yet done."""
-        path = folder / analyse.OTHERS
+        path = folder / OTHERS
         if path.exists():
             return
         with results.recorded(folder):
@@ -178,6 +183,8 @@ def _part_of(config: Config) -> dict:
         del settings[name]
     for name in ("intrinsic", "resamples", "export"):
         del settings[name]
+    if config.decay == "none":  # parts trained before there was a choice stay valid
+        del settings["decay"]
     if config.protocol == "seeds":  # more seeds leave those that are done as they are
         del settings["parts"]
     return settings

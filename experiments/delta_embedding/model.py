@@ -129,7 +129,7 @@ class Reading(_Host):
         return bidaf(*self.looked_up(batch), deterministic=deterministic)
 
     def objective(self, outputs: Any, batch: Batch) -> Objective:
-        """Mean of the cross-entropies of both ends, and the share with both right."""
+        """Sum of both ends' mean cross-entropies, and the share with both right."""
         task, hits = 0.0, True
         for logits, label in ((outputs.start, "start"), (outputs.end, "end")):
             task += jnp.mean(losses.softmax_cross_entropy(logits, batch[label]))
@@ -177,9 +177,14 @@ def loss_fn(model: _Host):
     return loss
 
 
-def optimizer(config: Config, arm: Arm) -> optax.GradientTransformation:
-    """The host model's optimiser, then the projections of the paper's systems."""
+def optimizer(config: Config, arm: Arm, num_steps: int) -> optax.GradientTransformation:
+    """The host model's optimiser, then the projections of the paper's systems.
+
+    `num_steps` is where a rate that decays ends.
+    """
     rate = config.learning_rate
+    if config.decay == "linear":
+        rate = optim.warmup_linear(rate, 0, num_steps)
     chain = [
         {
             "adadelta": lambda: optax.adadelta(rate, rho=0.95, eps=1e-6),

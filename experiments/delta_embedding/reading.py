@@ -9,7 +9,6 @@ from experiments.delta_embedding.config import Config, Limits
 from experiments.delta_embedding.task import Task, fold, numbered
 from jaxemb.data import batching, sources, squad, synthetic, tokenize, vocab
 from jaxemb.data.squad import AlignedQuestion, Question
-from jaxemb.data.tokenize import Token
 from jaxemb.train import results
 
 
@@ -80,19 +79,20 @@ def _task(
         for q in questions
         for text in (q.context, q.words)
     )
-    encoded: dict[int, np.ndarray] = {}  # by paragraph, whose questions share it
-
-    def context(tokens: tuple[Token, ...]) -> np.ndarray:
-        if id(tokens) not in encoded:
-            encoded[id(tokens)] = words.encode(map(tokenize.table_form, tokens))
-        return encoded[id(tokens)]
+    by_paragraph = {q.source.context: q.context for q in questions}
+    contexts = {
+        paragraph: words.encode(map(tokenize.table_form, tokens))
+        for paragraph, tokens in by_paragraph.items()
+    }
 
     # The first answer counts in training; all count in evaluation.
     spans = [q.spans[0] if q.spans else squad.Span(0, 0) for q in questions]
     return Task(
         vocab=words,
         columns={
-            "context": batching.Ragged.of([context(q.context) for q in questions]),
+            "context": batching.Ragged.of(
+                [contexts[q.source.context] for q in questions]
+            ),
             "question": batching.Ragged.of(
                 [words.encode(map(tokenize.table_form, q.words)) for q in questions]
             ),

@@ -1,6 +1,7 @@
 """A task as ids, splits and what else evaluation needs."""
 
 import dataclasses
+import itertools
 from collections.abc import Mapping
 from typing import Any
 
@@ -60,6 +61,11 @@ class Task:
             rows = fold(examples, config.parts, part, self.groups)
         return Split(*(batching.take(self.columns, r) for r in rows))
 
+    def steps_per_epoch(self, config: Config, part: int) -> int:
+        """Batches that the part's examples to train on make."""
+        train = self.split(config, part).train
+        return batching.Shuffled(train, config.batch_size, part).steps_per_epoch
+
     @property
     def texts(self) -> dict[str, batching.Ragged]:
         """The columns that hold ids of words."""
@@ -88,6 +94,19 @@ class Task:
         missing = np.array([word not in words for word in self.vocab.words])
         running = np.concatenate([text.values for text in self.texts.values()])
         return float(missing[running].mean())
+
+    def commonest_without_vector(
+        self, words: vectors.WordVectors, k: int = 10
+    ) -> dict[str, float]:
+        """The most frequent words that the table lacks: share of the running words."""
+        running = np.concatenate([text.values for text in self.texts.values()])
+        counts = np.bincount(running, minlength=len(self.vocab))
+        by_count = (w for w in np.argsort(-counts, kind="stable") if counts[w])
+        named = (
+            (self.vocab.words[w], float(counts[w] / len(running))) for w in by_count
+        )
+        absent = ((word, share) for word, share in named if word not in words)
+        return dict(itertools.islice(absent, k))
 
     def table(self, words: vectors.WordVectors) -> np.ndarray:
         """The vocabulary's rows; padding is 0, missing words have one seeded draw."""

@@ -3,13 +3,14 @@
 import collections
 import dataclasses
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from etils import epath
 
-from experiments.delta_embedding.config import PAPER_WORDS, Config
+from experiments.delta_embedding.config import Config
 from experiments.delta_embedding.data import Tests
+from experiments.delta_embedding.paper import PAPER_WORDS
 from experiments.delta_embedding.task import Task, ragged
 from jaxemb import nn, terminal, train
 from jaxemb.analysis import delta
@@ -19,6 +20,10 @@ from jaxemb.eval.intervals import Interval
 from jaxemb.train import checkpoints, results
 
 MOVED = "rows moved (%)"
+ZERO = "rows exactly at zero (%)"
+NORM = "L2,1 norm of the delta"
+SIMILARITY = "mean similarity"
+QVEC_SUM = "QVEC (sum over dimensions)"
 QVEC = "QVEC (mean over dimensions)"
 QVEC_CCA = "QVEC-CCA"
 LISTED = "area under ROC of the paper's words by norm"
@@ -74,16 +79,30 @@ class TunedTables:
         """Where a part was trained."""
         return part_folder(self._config, self._workdir, table.name, arm, part)
 
+    @functools.lru_cache(maxsize=2)  # noqa: B019 (it lives as long as its run)
+    def _saved(self, table: Table, arm: str, part: int) -> dict:
+        return train.load_params(self.folder(table, arm, part) / checkpoints.BEST)
+
+    def _params(self, table: Table, arm: str, part: int, raw: bool) -> dict:
+        """Parameters at the best epoch, averaged if that was evaluated."""
+        saved = self._saved(table, arm, part)
+        return saved["params"] if raw else saved.get("ema", saved["params"])
+
     def rows(
         self, table: Table, arm: str, part: int, *, raw: bool = False
     ) -> np.ndarray:
         """The vocabulary's rows at the best epoch, averaged if that was evaluated."""
-        folder = self.folder(table, arm, part) / checkpoints.BEST
-        variables = train.load_params(folder)
-        params = (
-            variables["params"] if raw else variables.get("ema", variables["params"])
-        )
-        return nn.effective_table(params, variables.get("frozen"))
+        params = self._params(table, arm, part, raw)
+        return nn.effective_table(params, self._saved(table, arm, part).get("frozen"))
+
+    def change(
+        self, table: Table, arm: str, part: int, *, raw: bool = False
+    ) -> np.ndarray:
+        """What training added to those rows: the delta itself where there is one."""
+        found = self._params(table, arm, part, raw)["embed"].get("delta")
+        if found is None:
+            return self.rows(table, arm, part, raw=raw) - table.matrix
+        return found
 
     def whole(self, table: Table, rows: np.ndarray) -> WordVectors:
         """The whole table, with the rows that training has tuned in their place."""
@@ -93,7 +112,7 @@ class TunedTables:
                 matrix[table.words.index[word]] = rows[row]
         return WordVectors(table.words.words, matrix)
 
-    @functools.cache  # noqa: B019 (it lives as long as its run)
+    @functools.cache  # noqa: B019
     def trained(self, part: int) -> tuple[np.ndarray, np.ndarray]:
         """The rows of the words in a training part, and how often each is there.
 
@@ -119,7 +138,7 @@ class TunedTables:
         for part in range(self._config.parts):
             rows = self.rows(table, arm, part, raw=raw)
             scores = {
-                **self._movement(table, rows, part),
+                **self._movement(table, arm, part, raw),
                 **self._intrinsic(self.whole(table, rows)),
             }
             share = self._positive(table, rows) if self._all else None
@@ -129,42 +148,55 @@ class TunedTables:
                 measured[metric].append(score)
         return dict(measured)
 
-    def _movement(self, table: Table, rows: np.ndarray, part: int) -> Metrics:
+    def _movement(self, table: Table, arm: str, part: int, raw: bool) -> Metrics:
         trained, counts = self.trained(part)
-        norms = np.linalg.norm(rows[trained] - table.matrix[trained], axis=1)
-        limit = THRESHOLD * np.linalg.norm(table.matrix[trained], axis=1)
-        scores = {MOVED: 100 * float(np.mean(norms > limit))}
+        norms = delta.row_norms(self.change(table, arm, part, raw=raw))
+        limit = THRESHOLD * delta.row_norms(table.matrix)
+        scores = {
+            MOVED: 100 * float(np.mean((norms > limit)[trained])),
+            NORM: float(np.sum(norms)),
+        }
+        if not raw:  # an average is never back at 0: these are the parameters' own
+            own = delta.row_norms(self.change(table, arm, part, raw=True))[trained]
+            scores[ZERO] = 100 * float(np.mean(own == 0))
         if self._all:
             words = [self._task.vocab.words[i] for i in trained]
             listed = PAPER_WORDS[self._config.kind.name]
-            scores[LISTED] = delta.listed_above_others(norms, words, listed)
-            alike = delta.listed_among_alike(norms, counts, words, listed)
+            scores[LISTED] = delta.listed_above_others(norms[trained], words, listed)
+            alike = self._among_alike(table, arm, part, raw)
             scores[ALIKE] = float(np.mean([*alike.values()])) if alike else np.nan
             spearman = correlation.spearman_statistic(
-                norms.astype(np.float64), counts.astype(np.float64)
+                norms[trained], counts.astype(np.float64)
             )
-            scores[FREQUENCY] = float(spearman(np.arange(len(norms))[None])[0])
+            scores[FREQUENCY] = float(spearman(np.arange(len(trained))[None])[0])
         return {m: score for m, score in scores.items() if not np.isnan(score)}
 
-    def among_alike(self, table: Table, arm: str) -> Interval:
-        """`ALIKE` with an interval over the paper's words; their mean over parts."""
-        by_word = collections.defaultdict(list)
+    @functools.cache  # noqa: B019
+    def _among_alike(
+        self, table: Table, arm: str, part: int, raw: bool
+    ) -> dict[str, float]:
+        """Of each of the paper's words, how many of like frequency moved less."""
+        trained, counts = self.trained(part)
+        norms = delta.row_norms(self.change(table, arm, part, raw=raw))[trained]
+        words = [self._task.vocab.words[i] for i in trained]
         listed = PAPER_WORDS[self._config.kind.name]
+        return delta.listed_among_alike(norms, counts, words, listed)
+
+    def among_alike(self, table: Table, arm: str) -> Interval:
+        """`ALIKE`, uncertain by the paper's words and by the parts."""
+        by_word, by_part = collections.defaultdict(list), []
         for part in range(self._config.parts):
-            trained, counts = self.trained(part)
-            change = self.rows(table, arm, part)[trained] - table.matrix[trained]
-            words = [self._task.vocab.words[i] for i in trained]
-            norms = np.linalg.norm(change, axis=1)
-            for word, share in delta.listed_among_alike(
-                norms, counts, words, listed
-            ).items():
+            shares = self._among_alike(table, arm, part, False)
+            by_part.append(np.mean([*shares.values()]))
+            for word, share in shares.items():
                 by_word[word].append(share)
-        shares = np.array([np.mean(of) for of in by_word.values()])
-        return intervals.bootstrap(
-            lambda rows: shares[rows].mean(axis=-1),
-            len(shares),
+        means = np.array([np.mean(of) for of in by_word.values()])
+        over_words = intervals.bootstrap(
+            lambda rows: means[rows].mean(axis=-1),
+            len(means),
             resamples=self._config.resamples,
         )
+        return intervals.with_spread(over_words, intervals.t_interval(by_part))
 
     def _intrinsic(self, words: WordVectors) -> Metrics:
         scores = {}
@@ -175,7 +207,7 @@ class TunedTables:
                 scores[metric] = score.spearman
         if self._all and self._tests.features is not None:
             found = qvec.qvec(words, self._tests.features, groups=0)
-            scores |= {QVEC: found.mean, QVEC_CCA: found.cca}
+            scores |= {QVEC_SUM: found.sum, QVEC: found.mean, QVEC_CCA: found.cca}
         return scores
 
     def _positive(self, table: Table, rows: np.ndarray) -> float | None:
@@ -197,45 +229,62 @@ class TunedTables:
 
     def norms(self, table: Table, arm: str) -> np.ndarray:
         """How far each row of the vocabulary moved, one column a part."""
-        changes = (
-            self.rows(table, arm, part) - table.matrix
-            for part in range(self._config.parts)
-        )
+        parts = range(self._config.parts)
+        changes = (self.change(table, arm, part) for part in parts)
         return np.stack([delta.row_norms(change) for change in changes], axis=1)
 
     @functools.cache  # noqa: B019
     def gains(
         self, table: Table, arm: str, over: str | None = None
     ) -> dict[str, Interval]:
-        """Test to the change of its score, in points, from the items of the test.
+        """Test to the change of its score, in points, the mean over parts.
 
-        Over the untuned table, or over another arm's of the same part; the mean over
-        parts. Similarity has a bootstrap over word pairs, QVEC-CCA a jackknife.
+        Over the untuned table, or over another arm's of the same part. Intervals hold
+        both what the items of a test leave uncertain (a bootstrap over word pairs; for
+        QVEC-CCA a jackknife over words) and the spread over parts.
         """
-        found = collections.defaultdict(list)
-        against = "the untuned table" if over is None else over
-        for part in range(self._config.parts):
-            if self._config.run.progress:
-                terminal.say(
-                    f"{table.name}/{arm} against {against}: intrinsic tests of part "
-                    f"{part + 1} of {self._config.parts}"
-                )
-            ours = self.whole(table, self.rows(table, arm, part))
-            theirs = table.words
-            if over is not None:
-                theirs = self.whole(table, self.rows(table, over, part))
-            for name, pairs in self._tests.similarity.items():
-                gap = similarity.compare_similarity(
-                    ours, theirs, pairs, resamples=self._config.resamples
-                )
-                if gap.common:
-                    found[name].append(Interval(gap.difference, gap.low, gap.high))
-            if self._tests.features is not None:
-                gap = qvec.compare_qvec(ours, theirs, self._tests.features)
-                found[QVEC_CCA].append(gap.cca)
-        means = {name: intervals.mean_together(of) for name, of in found.items()}
+        features = self._tests.features
+        of_qvec: list[Interval] = []
+
+        def couples() -> Iterator[tuple[WordVectors, WordVectors]]:
+            for part in range(self._config.parts):
+                self._tell(table, arm, over, part)
+                ours = self.whole(table, self.rows(table, arm, part))
+                theirs = table.words
+                if over is not None:
+                    theirs = self.whole(table, self.rows(table, over, part))
+                if features is not None:
+                    of_qvec.append(qvec.compare_qvec(ours, theirs, features).cca)
+                yield ours, theirs
+
+        found = similarity.compare_lists(
+            couples(), self._tests.similarity, resamples=self._config.resamples
+        )
+        over_lists = [*zip(*found.values.values(), strict=True)]
+        by_part = {
+            SIMILARITY: [float(np.mean(of)) for of in over_lists],
+            **found.values,
+            QVEC_CCA: [gap.mean for gap in of_qvec],
+        }
+        over_items = {
+            SIMILARITY: found.mean,
+            **found.by_list,
+            QVEC_CCA: intervals.mean_together(of_qvec),
+        }
+        both = {
+            name: intervals.with_spread(items, intervals.t_interval(by_part[name]))
+            for name, items in over_items.items()
+        }
         return {
             name: Interval(100 * m.mean, 100 * m.low, 100 * m.high)
-            for name, m in means.items()
+            for name, m in both.items()
             if not np.isnan(m.mean)
         }
+
+    def _tell(self, table: Table, arm: str, over: str | None, part: int) -> None:
+        if self._config.run.progress:
+            against = "the untuned table" if over is None else over
+            terminal.say(
+                f"{table.name}/{arm} against {against}: intrinsic tests of part "
+                f"{part + 1} of {self._config.parts}"
+            )

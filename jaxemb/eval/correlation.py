@@ -1,5 +1,7 @@
 """Pearson and Spearman correlation of many resamples at once."""
 
+from collections.abc import Callable
+
 import numpy as np
 from jaxtyping import Float, Int
 
@@ -54,3 +56,45 @@ def spearman_statistic(
         average_ranks(codes_x[rows], len(distinct_x)),
         average_ranks(codes_y[rows], len(distinct_y)),
     )
+
+
+def weighted_spearman(
+    x: Float[np.ndarray, " items"], y: Float[np.ndarray, " items"]
+) -> Callable[[Int[np.ndarray, "resamples items"]], Float[np.ndarray, " resamples"]]:
+    """Spearman's rho where every item counts as often as its weight says.
+
+    For resamples that are drawn elsewhere, as of units that several sets share; a row
+    of weights gives what Spearman's rho of the repeated items is.
+    """
+    sides = [_Levels(x), _Levels(y)]
+
+    def statistic(weights: np.ndarray) -> np.ndarray:
+        total = np.sum(weights, axis=1)
+        ranks, constant = zip(*(side.ranks(weights) for side in sides), strict=True)
+        # The mean rank is known: (total + 1) / 2.
+        first, second = (r - (total[:, np.newaxis] + 1) / 2 for r in ranks)
+        both = np.einsum("ri,ri,ri->r", weights, first, second)
+        spread = np.einsum("ri,ri->r", weights, first * first) * np.einsum(
+            "ri,ri->r", weights, second * second
+        )
+        undefined = constant[0] | constant[1] | (spread == 0)
+        rho = both / np.sqrt(np.where(undefined, 1.0, spread))
+        return np.where(undefined, np.nan, np.clip(rho, -1.0, 1.0))
+
+    return statistic
+
+
+class _Levels:
+    """The order of some values, for ranks under many weights."""
+
+    def __init__(self, values: Float[np.ndarray, " items"]):
+        _, self._codes = np.unique(values, return_inverse=True)
+        self._order = np.argsort(self._codes)
+        self._starts = np.flatnonzero(np.diff(self._codes[self._order], prepend=-1))
+
+    def ranks(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Ranks from 1 of repeated items, ties sharing theirs; which rows have one."""
+        held = np.add.reduceat(weights[:, self._order], self._starts, axis=1)
+        ranks = np.cumsum(held, axis=1) - (held - 1) / 2
+        constant = np.count_nonzero(held, axis=1) < 2
+        return ranks[:, self._codes], constant

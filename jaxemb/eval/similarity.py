@@ -6,7 +6,7 @@ a word that the table lacks (`oov`), and with one that it has in another case (`
 
 import dataclasses
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -69,6 +69,14 @@ class SimilarityDifference:
     common: int
     total: int
     case: str
+
+
+class ListsDifference(NamedTuple):
+    """Changes of Spearman on several lists, and of its mean over them."""
+
+    by_list: dict[str, intervals.Interval]
+    mean: intervals.Interval
+    values: dict[str, list[float]]  # of each list, one a couple of tables
 
 
 class _Cosines(NamedTuple):
@@ -176,6 +184,81 @@ def compare_similarity(
         total=len(pairs),
         case=case,
     )
+
+
+def compare_lists(
+    tables: Iterable[tuple[WordVectors, WordVectors]],
+    lists: Mapping[str, Sequence[WordPair]],
+    *,
+    case: Case = "fallback",
+    resamples: int = 1000,
+    level: float = 0.95,
+    seed: int = 0,
+) -> ListsDifference:
+    """Spearman of first tables less that of second ones, over lists that share pairs.
+
+    Lists overlap (WS-353 holds its halves and all of MC-30 is from RG-65), so they
+    are no independent tests. What is drawn is a pair of words, whatever their order and
+    case: it comes with its score in every list that has it, as often as it was drawn.
+
+    Args:
+      tables: couples to compare, one a seed or fold; the mean over them is taken in
+        every resample.
+      lists: name to pairs. Only those that all tables cover count, and lists of which
+        two are left.
+      case: how words are looked up; see `Case`.
+      resamples: of the bootstrap; 0 for no intervals.
+      level: of the intervals.
+      seed: of the draws.
+    """
+    cosines = {name: ([], []) for name in lists}
+    covered = {name: np.ones(len(pairs), bool) for name, pairs in lists.items()}
+    for couple in tables:
+        for name, pairs in lists.items():
+            for side, vectors in zip(cosines[name], couple, strict=True):
+                found = _cosines(vectors, pairs, "skip", case)
+                side.append(found.cosines)
+                covered[name] &= found.covered
+    units: dict[tuple[str, ...], int] = {}
+    statistics, values = {}, {}
+    for name, pairs in lists.items():
+        kept = np.flatnonzero(covered[name])
+        if len(kept) < 2:
+            continue
+        human = np.array([pairs[i].score for i in kept], np.float64)
+        words = (tuple(sorted(w.lower() for w in pairs[i][:2])) for i in kept)
+        places = np.array([units.setdefault(key, len(units)) for key in words])
+        gaps = [
+            _spearman_gap(a[kept], b[kept], human)
+            for a, b in zip(*cosines[name], strict=True)
+        ]
+        once = np.ones((1, len(kept)), int)
+        values[name] = [float(gap(once)[0]) for gap in gaps]
+        statistics[name] = _mean_of_drawn(gaps, places)
+
+    def interval(names: Iterable[str]) -> intervals.Interval:
+        def statistic(rows: np.ndarray) -> np.ndarray:
+            drawn = intervals.times_drawn(rows, len(units))
+            return np.mean([statistics[name](drawn) for name in names], axis=0)
+
+        return intervals.bootstrap(
+            statistic, len(units), resamples=resamples, level=level, seed=seed
+        )
+
+    if not statistics:
+        return ListsDifference({}, intervals.Interval(math.nan, math.nan, math.nan), {})
+    by_list = {name: interval([name]) for name in statistics}
+    return ListsDifference(by_list, interval(list(statistics)), values)
+
+
+def _spearman_gap(ours: np.ndarray, theirs: np.ndarray, human: np.ndarray) -> Callable:
+    first, second = (correlation.weighted_spearman(x, human) for x in (ours, theirs))
+    return lambda weights: first(weights) - second(weights)
+
+
+def _mean_of_drawn(gaps: Sequence[Callable], units: np.ndarray) -> Callable:
+    """From how often each unit was drawn to the mean of the gaps."""
+    return lambda drawn: np.mean([gap(drawn[:, units]) for gap in gaps], axis=0)
 
 
 def pair_cosines(

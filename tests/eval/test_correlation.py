@@ -57,3 +57,20 @@ def test_each_resample_is_ranked_anew():
 def test_one_item_has_no_correlation():
     one = np.array([[1.0]])
     assert np.isnan(correlation.pearson(one, one)[0])
+
+
+@given(st.integers(0, 30))
+def test_weights_are_repetitions(seed):
+    rng = np.random.default_rng(seed)
+    x, y = rng.integers(0, 5, 12) / 2, rng.normal(size=12)
+    weights = rng.integers(0, 4, (3, 12))
+    found = correlation.weighted_spearman(x, y)(weights)
+    for row, rho in zip(weights, found, strict=True):
+        expected = stats.spearmanr(np.repeat(x, row), np.repeat(y, row)).statistic
+        assert rho == pytest.approx(expected)
+
+
+def test_weights_that_leave_one_value_have_no_correlation():
+    statistic = correlation.weighted_spearman(np.array([1.0, 1, 2]), np.arange(3.0))
+    found = statistic(np.array([[1, 3, 0], [0, 0, 0], [2, 0, 1]]))
+    assert np.isnan(found[:2]).all() and found[2] == pytest.approx(1)

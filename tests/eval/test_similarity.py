@@ -312,3 +312,87 @@ def test_pooled_lists_are_ranked_in_the_range_of_each():
     assert found.spearman == pytest.approx(expected)
     known = similarity.pair_cosines(table, [*pairs, WordPair("a", "x", 1.0)])
     np.testing.assert_allclose(known, [*cosines, np.nan], atol=1e-6)
+
+
+def scored_pairs(rng, words, count):
+    ends = rng.choice(len(words), (count, 2))
+    return [WordPair(words[a], words[b], float(rng.normal())) for a, b in ends]
+
+
+def drawn_lists(couples, lists, units, resamples, seed=0):
+    """The joint bootstrap by repetition: a loop over draws, lists and couples."""
+    draws = np.random.default_rng(seed).integers(0, len(units), (resamples, len(units)))
+    gaps = np.zeros((resamples, len(lists)))
+    for r, draw in enumerate(draws):
+        times = {units[u]: int(np.sum(draw == u)) for u in set(draw.tolist())}
+        for place, pairs in enumerate(lists.values()):
+            of = [p for p in pairs for _ in range(times.get(frozenset(p[:2]), 0))]
+            human = [p.score for p in of]
+            rho = [
+                [stats.spearmanr([table[p] for p in of], human)[0] for table in couple]
+                for couple in couples
+            ]
+            gaps[r, place] = np.mean([a - b for a, b in rho])
+    return gaps
+
+
+def test_lists_that_share_pairs_are_drawn_together():
+    rng = np.random.default_rng(0)
+    words = tuple(f"w{i}" for i in range(12))
+    first = scored_pairs(rng, words, 15)
+    shared = [WordPair(b.upper(), a, s + 1) for a, b, s in first[:10]]
+    lists = {"one": first, "two": shared + scored_pairs(rng, words, 5)}
+    tables = [
+        WordVectors(words, rng.normal(size=(12, 4)).astype(np.float32))
+        for _ in range(4)
+    ]
+    couples = [(tables[0], tables[1]), (tables[2], tables[3])]
+    found = similarity.compare_lists(couples, lists, resamples=40)
+    lowered = {
+        name: [WordPair(a.lower(), b.lower(), s) for a, b, s in pairs]
+        for name, pairs in lists.items()
+    }
+    units = list(dict.fromkeys(frozenset(p[:2]) for of in lowered.values() for p in of))
+    assert len(units) < 21  # of 30 pairs
+    cosines = [
+        [
+            {
+                p: cosine
+                for pairs in lowered.values()
+                for p, cosine in zip(
+                    pairs, similarity.pair_cosines(table, pairs), strict=True
+                )
+            }
+            for table in couple
+        ]
+        for couple in couples
+    ]
+    gaps = drawn_lists(cosines, lowered, units, 40)
+    for place, name in enumerate(lists):
+        low, high = np.quantile(gaps[:, place], [0.025, 0.975])
+        assert (found.by_list[name].low, found.by_list[name].high) == pytest.approx(
+            (low, high)
+        )
+        alone = [
+            similarity.compare_similarity(*couple, lists[name], resamples=0).difference
+            for couple in couples
+        ]
+        assert found.values[name] == pytest.approx(alone)
+        assert found.by_list[name].mean == pytest.approx(np.mean(alone))
+    low, high = np.quantile(gaps.mean(1), [0.025, 0.975])
+    assert (found.mean.low, found.mean.high) == pytest.approx((low, high))
+
+
+def test_a_list_twice_is_no_more_evidence():
+    rng = np.random.default_rng(1)
+    words = tuple(f"w{i}" for i in range(30))
+    tables = [
+        WordVectors(words, rng.normal(size=(30, 4)).astype(np.float32))
+        for _ in range(2)
+    ]
+    pairs = scored_pairs(rng, words, 60)
+    once = similarity.compare_lists([tuple(tables)], {"a": pairs})
+    twice = similarity.compare_lists([tuple(tables)], {"a": pairs, "b": pairs})
+    assert (twice.mean.low, twice.mean.high) == (once.mean.low, once.mean.high)
+    none = similarity.compare_lists([tuple(tables)], {"a": [WordPair("x", "y", 1.0)]})
+    assert none.by_list == {} and math.isnan(none.mean.mean)

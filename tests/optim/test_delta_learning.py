@@ -65,20 +65,24 @@ def train(mode, transform, steps, penalty=0.0):
 
 def test_1_prox_converges_to_the_closed_form():
     """Task loss |delta - g|^2 / 2: the optimum is g shrunk by c, row by row."""
-    g = jax.random.normal(jax.random.key(0), (8, 5)) * jnp.linspace(0.1, 2, 8)[:, None]
+    rng = np.random.default_rng(0)
+    g = rng.normal(size=(8, 5)) * np.linspace(0.1, 2, 8)[:, None]
     c = 1.5
     transform = optax.chain(optax.sgd(0.5), optim.group_lasso_prox(0.5, c))
-    delta, state = jnp.zeros_like(g), None
-    state = transform.init(delta)
-    update = jax.jit(transform.update)
-    for _ in range(60):
-        updates, state = update(delta - g, state, delta)
-        delta = optax.apply_updates(delta, updates)
+    with jax.enable_x64(True):
+        delta = jnp.zeros(g.shape)
+        state = transform.init(delta)
+        update = jax.jit(transform.update)
+        for _ in range(60):
+            updates, state = update(delta - g, state, delta)
+            delta = optax.apply_updates(delta, updates)
+        delta = np.asarray(delta)
+    assert delta.dtype == np.float64
     norms = np.linalg.norm(g, axis=1, keepdims=True)
     expected = np.maximum(0, 1 - c / norms) * g
     assert 0 < (norms <= c).sum() < 8
-    np.testing.assert_allclose(delta, expected, atol=1e-6)
-    np.testing.assert_array_equal(np.asarray(delta)[norms[:, 0] <= c], 0)
+    np.testing.assert_allclose(delta, expected, rtol=0, atol=1e-14)
+    np.testing.assert_array_equal(delta[norms[:, 0] <= c], 0)
 
 
 def test_2_the_optimum_satisfies_kkt():
