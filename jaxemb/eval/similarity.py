@@ -222,7 +222,7 @@ def compare_lists(
     units: dict[tuple[str, ...], int] = {}
     statistics, values = {}, {}
     for name, pairs in lists.items():
-        kept = np.flatnonzero(covered[name])
+        kept = np.flatnonzero(covered[name]).tolist()
         if len(kept) < 2:
             continue
         human = np.array([pairs[i].score for i in kept], np.float64)

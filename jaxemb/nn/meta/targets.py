@@ -129,5 +129,5 @@ def _mean(arrays: Sequence[Array], has: Sequence[Array]) -> Array:
     weights = [(one | none)[..., None].astype(arrays[0].dtype) for one in has]
     # A sum of products, not the sum over an axis of a stack: under vmap XLA's CPU
     # compiler (jaxlib 0.10.2) gives the latter the values of the first model for all.
-    total = sum(w * x for w, x in zip(weights, arrays, strict=True))
-    return total / sum(weights)
+    products = [w * x for w, x in zip(weights, arrays, strict=True)]
+    return functools.reduce(jnp.add, products) / functools.reduce(jnp.add, weights)
