@@ -119,7 +119,7 @@ class Tables:
     def _untrained(self, system: str) -> WordVectors:
         words = self._text.corpus.words
         if system in LOADED:
-            table, _ = tables.read(system, words)
+            table, _ = tables.read(system, set(words))
             assert isinstance(table, WordVectors)
             return table.subset(words)
         if system == "input table":
