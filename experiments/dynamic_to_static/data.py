@@ -1,5 +1,6 @@
 """The text as words, the encoder's vectors of every place of it, and the tests."""
 
+import contextlib
 import dataclasses
 import itertools
 import json
@@ -8,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from etils import epath
 
 from experiments.common.datasets import described, planted
 from experiments.dynamic_to_static.config import ANALOGY, SIMILARITY, Config
 from jaxemb import pretrained, static
-from jaxemb.data import corpus, sources, synthetic
+from jaxemb.data import corpus, rows, sources, synthetic
 from jaxemb.data.corpus import readers
 from jaxemb.eval import kinds
 from jaxemb.eval import sources as tests_lib
@@ -39,7 +41,7 @@ class Encoder:
     ) -> pretrained.FeatureCache:
         """A vector for every word of sentences, from the folder if it has them."""
         assert self.model is not None
-        with results.recorded(folder):
+        with recorded_unless(rows.is_finished(folder), folder):
             return pretrained.cache_features(
                 folder, self.model, sentences, layer=self.layer, progress=progress
             )
@@ -57,6 +59,8 @@ class Text:
     encoder: Encoder
     identity: Mapping[str, Any]
     """Of the encoder's vectors, for the configs of runs."""
+    read: int
+    """Words and marks of the sentences, all of which the encoder reads."""
     folder: Path
     """Where what is made of the text is kept."""
     data: tuple[results.Data, ...]
@@ -69,11 +73,13 @@ def load(config: Config) -> Text:
         return _planted(config)
     every, parts = _sentences(config)
     chosen = every[: config.sentences]
+    of_each = _of_each(parts, len(chosen))
     shared = Path(config.shared_folder)
     name = f"{config.lengths[0]}-{config.lengths[1]}-{len(chosen)}"
     text_folder = shared / f"text-{name}-{config.min_count}"
-    with results.recorded(shared / f"text-{name}-{config.min_count}-made"):
-        if not text_folder.exists():
+    made = shared / f"text-{name}-{config.min_count}-made"
+    if not text_folder.exists():
+        with results.recorded(made):
             corpus.build(
                 (words_of(sentence) for sentence in chosen),
                 text_folder,
@@ -87,7 +93,7 @@ def load(config: Config) -> Text:
         for s in (every, chosen)
     )
     # The whole text's features begin with those of a part of it.
-    if _finished(whole):
+    if rows.is_finished(whole):
         features, folder = encoder.features(every, whole, False), whole
     else:
         features = encoder.features(chosen, own, config.run.progress)
@@ -95,17 +101,24 @@ def load(config: Config) -> Text:
     known = [w in text.index for s in chosen for w in s]
     where = np.flatnonzero(known)
     assert len(where) == len(text.tokens)
-    made = shared / f"text-{name}-{config.min_count}-made"
     return Text(
         corpus=text,
         vectors=static.TokenVectors(features.rows, where),
         input_table=lambda words: pretrained.token_table(encoder.model, words),
         encoder=encoder,
         identity={k: features.described[k] for k in ("weights", "layer", "pooling")},
-        folder=shared / f"tables-{name}-{config.min_count}-{encoder.name}",
-        data=(*_described(parts, chosen, every), *filter(None, [encoder.data])),
+        read=sum(map(len, chosen)),
+        folder=shared / f"tables-{name}-{config.min_count}",
+        data=(*_described(of_each, parts), *filter(None, [encoder.data])),
         origins=(results.origin(made), results.origin(folder)),
     )
+
+
+def recorded_unless(
+    finished: bool, folder: epath.PathLike
+) -> contextlib.AbstractContextManager[None]:
+    """Records who makes a part, and not who finds it made."""
+    return contextlib.nullcontext() if finished else results.recorded(folder)
 
 
 def words_of(sentence: Sequence[str]) -> list[str]:
@@ -156,8 +169,7 @@ def _sentences(config: Config) -> tuple[list[list[str]], dict[str, int]]:
         for name, own in read.items()
     }
     every = list(itertools.chain.from_iterable(lists.values()))
-    order = np.random.default_rng(_SEED).permutation(len(every))
-    every = [every[i] for i in order]
+    every = [every[i] for i in _order(len(every))]
     parts = {name: len(own) for name, own in lists.items()}
     cache.parent.mkdir(parents=True, exist_ok=True)
     part = cache.with_suffix(".part")
@@ -166,24 +178,32 @@ def _sentences(config: Config) -> tuple[list[list[str]], dict[str, int]]:
     return every, parts
 
 
+def _of_each(parts: Mapping[str, int], chosen: int) -> dict[str, int]:
+    """How many of the first so many sentences, in their order, each source gave."""
+    order = _order(sum(parts.values()))[:chosen]
+    ends = np.cumsum(list(parts.values()))
+    given = np.bincount(np.searchsorted(ends, order, side="right"), minlength=len(ends))
+    return dict(zip(parts, given.tolist(), strict=True))
+
+
+def _order(count: int) -> np.ndarray:
+    return np.random.default_rng(_SEED).permutation(count)
+
+
 def _described(
-    parts: Mapping[str, int], chosen: Sentences, every: Sentences
+    of_each: Mapping[str, int], parts: Mapping[str, int]
 ) -> list[results.Data]:
-    whole = len(chosen) == len(every)
     return [
         described(
             sources.get(name),
             size,
-            name=f"{name}, sentences that fit" + ("" if whole else ", all of them"),
+            name=f"{name}, "
+            + ("all sentences" if size == parts[name] else "some sentences")
+            + " of the lengths",
             kind="subset",
         )
-        for name, size in parts.items()
+        for name, size in of_each.items()
     ]
-
-
-def _finished(folder: Path) -> bool:
-    done = folder / "done.npy"
-    return done.exists() and bool(np.load(done).all())
 
 
 def _planted(config: Config) -> Text:
@@ -198,6 +218,7 @@ def _planted(config: Config) -> Text:
         input_table=world.types.subset,
         encoder=load_encoder(config),
         identity={"weights": "planted"},
+        read=sum(map(len, world.sentences)),
         folder=shared / "tables",
         data=(planted("planted senses", len(world.sentences)),),
         origins=(),

@@ -3,14 +3,18 @@
 from pathlib import Path
 
 import jax
+from etils import epath
 
+from experiments.common.datasets import described
 from experiments.common.findings import Findings
+from experiments.common.names import at_hand, similarity_lists
 from experiments.dynamic_to_static import data, similarity, tagging, windows
-from experiments.dynamic_to_static.config import PAPER, Config
+from experiments.dynamic_to_static.config import LOADED, PAPER, Config
 from experiments.dynamic_to_static.model import Tables
 from jaxemb import terminal
+from jaxemb.data import sources
 from jaxemb.errors import InputError
-from jaxemb.train import results
+from jaxemb.train import loop, results
 
 
 def run(config: Config) -> dict:
@@ -25,10 +29,13 @@ def run(config: Config) -> dict:
         f"{len(text.corpus):,} sentences, {len(text.corpus.tokens):,} known words of "
         f"{len(text.corpus.words):,} kinds"
     )
+    loop.claim(epath.Path(workdir), _deciding(config, text))
     tables = Tables(config, text)
     parts = [workdir]
     used = [*text.data]
     if "similarity" in config.studies:
+        loaded = [name for name in LOADED if name in config.systems]
+        used += [described(sources.get(at_hand(name))) for name in loaded]
         similarity.study(config, text, tables, workdir, findings)
     if "windows" in config.studies:
         windows.study(config, text, tables, workdir, findings)
@@ -41,15 +48,35 @@ def run(config: Config) -> dict:
         config,
         _told(config, text),
         [*text.origins, *tables.origins(), *map(results.origin, parts)],
-        used,
+        list({one.name: one for one in used}.values()),
     )
+
+
+def _deciding(config: Config, text: data.Text) -> dict:
+    """What decides the scores that a workdir keeps.
+
+    Not which systems, widths and seeds are scored: each has a file of its own. Taggers
+    have folders with configs of their own.
+    """
+    settings = results.as_json(config)
+    for name in ("preset", "run", "studies", "systems", "widths", "kinds", "seeds"):
+        del settings[name]
+    for name in ("shared", "tagging"):
+        del settings[name]
+    planted = config.text == "planted"
+    return {
+        **settings,
+        "corpus": text.corpus.sha256,
+        "vectors": dict(text.identity),
+        "lists": None if planted else similarity_lists(),
+    }
 
 
 def _told(config: Config, text: data.Text) -> dict:
     """What a reader must know of the protocol."""
     return {
         "sentences read": len(text.corpus),
-        "words read": int(text.corpus.raw[-1]),
+        "words and marks read by the encoder": text.read,
         "words trained on": len(text.corpus.tokens),
         "vocabulary": len(text.corpus.words),
         "encoder width": text.vectors.dim,

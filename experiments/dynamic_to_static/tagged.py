@@ -5,19 +5,18 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from experiments.common import treebank
 from experiments.common.datasets import described, planted
+from experiments.common.treebank import Sentence
 from experiments.dynamic_to_static.config import Config, Task
 from experiments.dynamic_to_static.data import PLANTED
-from jaxemb.data import batching, conll, conllu, sources, synthetic, vocab
+from jaxemb.data import batching, conll, sources, synthetic, vocab
 from jaxemb.data.vectors import WordVectors
 from jaxemb.errors import InputError
-from jaxemb.eval import lookup
 from jaxemb.train import results
 
 LETTERS = 16  # of a longer word the first and last eight
 _NORM = 5.0  # mean length of the vectors of words, whatever table they are of
-
-Sentence = tuple[tuple[str, ...], tuple[str, ...]]  # words and tags
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -46,27 +45,23 @@ def read(config: Config, task: Task) -> Corpus:
     words = tuple(dict.fromkeys(w for own, _ in sentences for w in own))
     index = {word: i for i, word in enumerate(words, 1)}
     letters = vocab.Vocab.build(words)
-    tags = tuple(sorted({tag for _, own in parts["train"] for tag in own}))
-    place = {tag: i for i, tag in enumerate(tags)}
+    tags, numbered = treebank.number_tags(parts)
     columns, start = {}, 0
     for name, own in parts.items():
         lengths = [len(s[0]) for s in own]
         ends = start + np.concatenate([[0], np.cumsum(lengths)])
         columns[name] = {
             "types": batching.Ragged.of([[index[w] for w in s[0]] for s in own]),
-            # A tag that training has never seen is no class: it is never right.
-            "tags": batching.Ragged.of(
-                [[place.get(t, len(tags)) for t in s[1]] for s in own]
-            ),
+            "tags": numbered[name],
             "places": batching.Ragged.of(
                 [np.arange(a, b) for a, b in zip(ends, ends[1:], strict=False)]
             ),
         }
         start = int(ends[-1])
-    spelled = batching.Ragged.of([[], *(letters.encode(_ends(w)) for w in words)])
+    spelled = batching.Ragged.of([[], *map(letters.encode, words)])
     return Corpus(
         words,
-        spelled.padded(np.arange(len(words) + 1), LETTERS),
+        treebank.shortened(spelled, LETTERS).padded(np.arange(len(words) + 1), LETTERS),
         len(letters),
         tags,
         task == "chunking",
@@ -81,15 +76,11 @@ def rows_of(corpus: Corpus, table: WordVectors) -> tuple[np.ndarray, float]:
 
     Of length 5 on average, so that no table is of another scale than the others.
     """
-    found = lookup.look_up(table, corpus.words, "fallback")
-    index = {word: i for i, word in enumerate(corpus.words, 1)}
-    rows = np.full(len(corpus.words) + 1, -1)
-    rows[[index[word] for word in found.words]] = found.rows
-    matrix = np.asarray(table.matrix, np.float32)
-    vectors = np.where((rows >= 0)[:, None], matrix[rows], 0)
-    values = corpus.columns["test"]["types"]
-    assert isinstance(values, batching.Ragged)
-    return scaled(vectors), float(np.mean(rows[values.values] >= 0))
+    vectors, known = treebank.vectors_of(table, corpus.words)
+    vectors, known = np.pad(vectors, ((1, 0), (0, 0))), np.pad(known, (1, 0))
+    types = corpus.columns["test"]["types"]
+    assert isinstance(types, batching.Ragged)
+    return scaled(vectors), float(np.mean(known[types.values]))
 
 
 def scaled(vectors: np.ndarray) -> np.ndarray:
@@ -110,12 +101,6 @@ def _senses(world: synthetic.PlantedSenses, words: Sequence[str]) -> tuple[str, 
     return tuple(tags)
 
 
-def _ends(word: str) -> str:
-    if len(word) <= LETTERS:
-        return word
-    return word[: LETTERS // 2] + word[-LETTERS // 2 :]
-
-
 def _parts(
     config: Config, task: Task
 ) -> tuple[dict[str, list[Sentence]], results.Data]:
@@ -126,14 +111,7 @@ def _parts(
         return parts, planted("planted senses, tagged", 100)
     most = config.tagging.sentences
     if task == "pos":
-        found = sources.get("ud-english-ewt")
-        parts = {}
-        for name in ("train", "dev", "test"):
-            sentences = conllu.read_conllu(found.part(name))
-            parts[name] = [
-                (tuple(w.form for w in s.words), tuple(w.xpos or "_" for w in s.words))
-                for s in sentences
-            ]
+        parts, found = treebank.read_ewt("xpos")
     else:
         found = sources.get("conll2000")
         read = {

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from matplotlib.figure import Figure
 
 from jaxemb.analysis import figures
@@ -24,7 +24,7 @@ def offset_parallelism(table: WordVectors, pairs: Pairs) -> float:
     Raises:
       InputError: where fewer than two pairs have both words, or an offset is 0.
     """
-    ends = _known(table, pairs)
+    ends = known_pairs(table, pairs)
     if len(ends) < 2:
         raise InputError(f"{len(ends)} of the pairs known; expected two or more")
     first, second = (
@@ -45,7 +45,7 @@ def offset_parallelism(table: WordVectors, pairs: Pairs) -> float:
 
 def pairs_figure(table: WordVectors, pairs: Pairs, title: str, seed: int = 0) -> Figure:
     """The words of pairs on a plane by t-SNE, each pair joined (Figure 6)."""
-    ends = _known(table, pairs)
+    ends = known_pairs(table, pairs)
     words = list(dict.fromkeys(word for pair in ends for word in pair))
     rows = table.lookup(words).astype(np.float64)
     rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
@@ -67,31 +67,53 @@ class AttentionBin(NamedTuple):
     """How often such a word was in a window."""
 
 
+class Attended(NamedTuple):
+    """A sentence, and how much each of its words weighs each other one."""
+
+    weights: Float[np.ndarray, "words words"]
+    """A row a centre, which adds up to 1 over its window."""
+    inside: Bool[np.ndarray, "words words"]
+    """Which words are in the window of each centre; a weight there may be 0."""
+    ids: Int[np.ndarray, " words"]
+    """The numbers of its words."""
+
+
+def frequency_edges(
+    counts: Int[np.ndarray, " vocab"], bins: int = 5
+) -> Int[np.ndarray, " edges"]:
+    """The largest counts of bins that hold about equal shares of a text's words.
+
+    Args:
+      counts: of every word in the text.
+      bins: how many; fewer come out where one word is more than a share of the text.
+    """
+    ordered = np.sort(counts)
+    held = np.cumsum(ordered)
+    shares = np.arange(1, bins + 1) * held[-1]
+    return np.unique(ordered[np.searchsorted(held * bins, shares)])
+
+
 def attention_by_frequency(
-    sentences: Iterable[
-        tuple[Float[np.ndarray, "words words"], Int[np.ndarray, " words"]]
-    ],
+    sentences: Iterable[Attended],
     counts: Int[np.ndarray, " vocab"],
-    bins: int = 5,
+    edges: Sequence[int] | Int[np.ndarray, " bins"],
 ) -> list[AttentionBin]:
     """How much words are attended to, by how often they occur.
 
     Args:
-      sentences: of each the weights, a row a centre, 0 outside its window, and the
-        numbers of its words.
-      counts: of every word; bins hold equal shares of the words that are in windows.
-      bins: how many.
+      sentences: as `Attended` has them.
+      counts: of every word.
+      edges: the largest count of each bin, ascending, as `frequency_edges` gives them:
+        the same for all that is compared.
     """
     shares, seen = [], []
-    for weights, ids in sentences:
-        inside = weights > 0
+    for weights, inside, ids in sentences:
         around = inside.sum(axis=1, keepdims=True)
         shares.append((weights * around)[inside])
         seen.append(np.broadcast_to(counts[ids], weights.shape)[inside])
     share, count = np.concatenate(shares), np.concatenate(seen)
-    edges = np.unique(np.quantile(count, np.linspace(0, 1, bins + 1), method="nearest"))
     found, below = [], 0
-    for edge in edges[1:] if len(edges) > 1 else edges:
+    for edge in edges:
         inside = (count > below) & (count <= edge)
         mean = float(share[inside].mean()) if inside.any() else float("nan")
         found.append(AttentionBin(below + 1, int(edge), mean, int(inside.sum())))
@@ -99,5 +121,6 @@ def attention_by_frequency(
     return found
 
 
-def _known(table: WordVectors, pairs: Pairs) -> list[tuple[str, str]]:
+def known_pairs(table: WordVectors, pairs: Pairs) -> list[tuple[str, str]]:
+    """The pairs of which a table has both words."""
     return [(a, b) for a, b in pairs if a in table and b in table]

@@ -72,9 +72,14 @@ def check_same(
         raise InputError(f"{folder}: features of another {other}; name another folder")
 
 
+def is_finished(folder: Path) -> bool:
+    """Whether a folder of rows is there, and all of them are."""
+    return (folder / ABOUT).exists() and bool(np.load(folder / DONE).all())
+
+
 def check_finished(folder: Path) -> None:
     """Raises InputError where rows are missing."""
-    if not np.load(folder / DONE).all():
+    if not is_finished(folder):
         raise InputError(f"{folder}: features that were not finished; make them")
 
 

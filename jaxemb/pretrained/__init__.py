@@ -15,19 +15,18 @@ Tune a classifier of texts, and save its encoder for others:
     from jaxemb.data import batching
 
     texts, labels = ["A fine film.", "A dull film."] * 16, np.array([1, 0] * 16)
-    columns = pretrained.Cutter.of(bert).texts(texts).columns() | {"labels": labels}
+    columns = pretrained.Cutter.of(bert).texts(texts).columns()
+    batches = batching.Shuffled(columns | {"labels": labels}, batch_size=8, seed=0)
     model = nn.SequenceClassifier(classes=2, config=bert.config)
 
     def loss(variables, batch, key):
-        inputs = batch["ids"], batch["mask"], batch["segments"]
-        more = {"deterministic": False, "rngs": {"dropout": key}}
-        logits = model.apply(variables, *inputs, **more)
+        inputs, rngs = [batch[name] for name in columns], {"dropout": key}
+        logits = model.apply(variables, *inputs, deterministic=False, rngs=rngs)
         return losses.softmax_cross_entropy(logits, batch["labels"]).mean(), {}
 
     tx = optim.bert_adam(optim.warmup_linear(5e-5, warmup_steps=2, num_steps=20))
     variables = pretrained.variables_above(bert, model, jax.random.key(0))
     state = train.State.create(variables, tx, jax.random.key(1))
-    batches = batching.Shuffled(columns, batch_size=8, seed=0)
     state = train.fit(state, train.make_step(loss, tx), batches, 20, "runs/tuned")
     tuned = dataclasses.replace(bert, params=state.params["encoder"])
     pretrained.save_hf("tuned", tuned)

@@ -5,8 +5,9 @@ Cutting is the `tokenizers` library's, by the `tokenizer.json` that comes with w
 
 import dataclasses
 import functools
+import json
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from tokenizers import Encoding, Tokenizer
@@ -74,7 +75,11 @@ class Cutter:
     def sentences(
         self, sentences: Sequence[Sequence[str]], *, cut: bool = False
     ) -> Pieces:
-        """Sentences that are words already; `words` numbers these."""
+        """Sentences that are words already; `words` numbers these.
+
+        Byte-level tokenizers (GPT-2, RoBERTa) read a word by the space before it: here
+        every word has one, the first too, as transformers' `add_prefix_space` has it.
+        """
         return self._pieces([list(s) for s in sentences], cut, split=True)
 
     @functools.cached_property
@@ -86,6 +91,13 @@ class Cutter:
             return encoding.ids, []
         return encoding.ids[: own[0]], encoding.ids[own[-1] + 1 :]
 
+    @functools.cached_property
+    def _of_words(self) -> Tokenizer:
+        """The tokenizer for words that were split before, each after a space."""
+        plan = json.loads(self.tokenizer.to_str())
+        _add_prefix_space(plan.get("pre_tokenizer"))
+        return Tokenizer.from_str(json.dumps(plan))
+
     def bare(
         self, texts: Sequence[str] | Sequence[Sequence[str]]
     ) -> list[tuple[list[int], list[int]]]:
@@ -94,7 +106,8 @@ class Cutter:
         Without [CLS] and the like; of any length.
         """
         split = not isinstance(texts[0], str) if len(texts) else False
-        encodings = self.tokenizer.encode_batch(
+        tokenizer = self._of_words if split else self.tokenizer
+        encodings = tokenizer.encode_batch(
             [list(s) if split else s for s in texts],
             is_pretokenized=split,
             add_special_tokens=False,
@@ -102,12 +115,13 @@ class Cutter:
         return [(encoding.ids, _words(encoding)) for encoding in encodings]
 
     def _pieces(self, texts: list, cut: bool, split: bool) -> Pieces:
+        tokenizer = self._of_words if split else self.tokenizer
         if cut:
-            self.tokenizer.enable_truncation(self.longest)
+            tokenizer.enable_truncation(self.longest)
         try:
-            encodings = self.tokenizer.encode_batch(texts, is_pretokenized=split)
+            encodings = tokenizer.encode_batch(texts, is_pretokenized=split)
         finally:
-            self.tokenizer.no_truncation()
+            tokenizer.no_truncation()
         for number, encoding in enumerate(encodings):
             if len(encoding.ids) > self.longest:
                 raise InputError(
@@ -119,6 +133,16 @@ class Cutter:
             Ragged.of([e.type_ids for e in encodings]),
             Ragged.of([_words(e) for e in encodings]),
         )
+
+
+def _add_prefix_space(plan: Any) -> None:
+    """Sets it in all byte-level parts of a pre-tokenizer's JSON."""
+    if not isinstance(plan, dict):
+        return
+    if plan.get("type") == "ByteLevel":
+        plan["add_prefix_space"] = True
+    for part in plan.get("pretokenizers", ()):  # of a sequence
+        _add_prefix_space(part)
 
 
 def _words(encoding: Encoding) -> list[int]:

@@ -1,4 +1,4 @@
-"""Word vectors that predict, or are predicted by, an encoder's vectors of their text.
+"""Word vectors that an encoder's vectors of the words around them predict.
 
 "Using Dynamic Embeddings to Improve Static Embeddings" (Wang et al. 2020): skip-gram
 whose centre is what a frozen encoder makes of a word in its sentence, while the words
@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from etils import epath
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from jaxemb import losses, numerics
 from jaxemb.data.corpus import Corpus
@@ -110,6 +110,12 @@ class ContextToStatic:
         ).reshape(shape)
         return jax.lax.stop_gradient(found) if self.stop_gradient else found
 
+    def around(self, length: int) -> Bool[np.ndarray, "{length} {length}"]:
+        """Which words of a sentence are around each of its words, a row a centre."""
+        places = np.arange(length)
+        apart = np.abs(np.subtract.outer(places, places))
+        return (apart <= self.window) & ((apart > 0) | self.include_self)
+
     def loss(self, rows: Rows, block: Block, every: int = _STRIDE) -> Loss:
         """Over all words that have a neighbour; shown over every so many-th."""
         around, shared = block.words.shape[1], block.noise.shape[1]
@@ -197,12 +203,9 @@ class ContextTables:
         centres = np.asarray(encoded, np.float32) @ self.projection
         centres = centres if self.bias is None else centres + self.bias
         scores = centres @ self.output[ids].T
-        apart = np.abs(np.subtract.outer(np.arange(len(ids)), np.arange(len(ids))))
-        near = (apart <= self.objective.window) & (
-            (apart > 0) | self.objective.include_self
-        )
+        near = jnp.asarray(self.objective.around(len(ids)))
         found = self.objective.weights(
-            jnp.asarray(scores)[None], jnp.asarray(near)[None], self.output.shape[1]
+            jnp.asarray(scores)[None], near[None], self.output.shape[1]
         )
         return np.asarray(found[0])
 

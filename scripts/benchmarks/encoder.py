@@ -5,8 +5,8 @@
 Weights of MiniLM's shape are drawn by transformers, saved, and read by
 `jaxemb.pretrained.load_hf`, so that both have the same. States and losses (without
 dropout) are compared before times are. The last row has no peer but ourselves: real
-sentences in a few padded lengths, and all padded to 128 pieces. Compiling is not
-counted.
+sentences, cut by MiniLM's own tokenizer, in a few padded lengths, and all padded to 128
+pieces. Compiling is not counted.
 """
 
 import functools
@@ -46,13 +46,15 @@ def comparisons() -> list[dict]:
 
 def _bucketed() -> dict:
     from jaxemb.data import relatedness, sources
-    from jaxemb.pretrained import encode_texts
+    from jaxemb.pretrained import Cutter, encode_texts
 
     pairs = relatedness.read_sts(sources.get("sts-benchmark").part("test"))
     texts = [pair.first for pair in pairs][:SENTENCES]
     # One text that fills the encoder makes all the others as long.
     longest = " ".join(["word"] * (LENGTH - 2))
     bert = _folder_read()
+    [(pieces, _)] = Cutter.of(bert).bare([longest])
+    assert len(pieces) == LENGTH - 2
     programs = [
         functools.partial(encode_texts, bert, texts, longest=LENGTH, buckets=BUCKETS),
         functools.partial(
@@ -87,27 +89,17 @@ def _classifier():
 
 @functools.cache
 def _folder_read():
-    """The peer's weights, with a tokenizer that knows a few pieces by their letters."""
+    """The peer's weights, with the tokenizer of MiniLM, which has BERT's pieces."""
     import dataclasses
 
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-
+    from jaxemb.data import files, sources
     from jaxemb.pretrained import load_hf
 
     with tempfile.TemporaryDirectory() as folder:
         _classifier().save_pretrained(folder)
         bert = load_hf(folder)
-    letters = "abcdefghijklmnopqrstuvwxyz0123456789"
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *letters, "word"]
-    tokenizer = Tokenizer(
-        models.WordLevel({piece: i for i, piece in enumerate(pieces)}, "[UNK]")
-    )
-    tokenizer.normalizer = normalizers.Lowercase()
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
-    )
-    return dataclasses.replace(bert, tokenizer=tokenizer.to_str().encode())
+    tokenizer = files.resolve(sources.get("minilm").part("tokenizer"))
+    return dataclasses.replace(bert, tokenizer=tokenizer.read_bytes())
 
 
 @functools.cache

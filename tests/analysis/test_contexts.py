@@ -52,6 +52,19 @@ def test_pairs_are_drawn_and_joined(table):
     assert ">xyz</text>" not in svg
 
 
+@pytest.mark.parametrize("bins", [1, 3, 5])
+def test_edges_are_quantiles_of_the_words_of_a_text(bins):
+    counts = np.random.default_rng(3).integers(1, 200, 60)
+    edges = contexts.frequency_edges(counts, bins)
+    every = np.repeat(counts, counts)
+    shares = np.arange(1, bins + 1) / bins
+    wanted = np.quantile(every, shares, method="inverted_cdf")
+    assert edges.tolist() == sorted(set(wanted.tolist()))
+    assert edges[-1] == counts.max()
+    # A word that is most of a text leaves fewer bins.
+    assert contexts.frequency_edges(np.array([60, 20, 20]), 5).tolist() == [20, 60]
+
+
 def test_attention_by_frequency_is_a_loop_over_pairs():
     rng = np.random.default_rng(2)
     counts = np.array([900, 400, 90, 30, 7, 5])
@@ -59,14 +72,17 @@ def test_attention_by_frequency_is_a_loop_over_pairs():
     for _ in range(30):
         ids = rng.integers(0, len(counts), 5)
         weights = rng.random((5, 5)) * (1 - np.eye(5))
-        sentences.append((weights / weights.sum(axis=1, keepdims=True), ids))
-    found = contexts.attention_by_frequency(sentences, counts, bins=3)
-    assert found[0].low == 1 and found[-1].high == 900
+        weights[0] = 0
+        weights[0, 3] = 1.0  # the others of its window weigh nothing, and count
+        weights /= weights.sum(axis=1, keepdims=True)
+        sentences.append(contexts.Attended(weights, ~np.eye(5, dtype=bool), ids))
+    found = contexts.attention_by_frequency(sentences, counts, [7, 90, 900])
+    assert [(one.low, one.high) for one in found] == [(1, 7), (8, 90), (91, 900)]
     assert sum(one.places for one in found) == 30 * 20
     for one in found:
         own = [
             weights[i, j] * 4
-            for weights, ids in sentences
+            for weights, _, ids in sentences
             for i in range(5)
             for j in range(5)
             if i != j and one.low <= counts[ids[j]] <= one.high

@@ -1,5 +1,7 @@
 """Blocks beside torch's own, and the promises of their options."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -95,7 +97,9 @@ def test_a_block_is_torchs(pre_norm, activation):
     assert not found[~MASK].any()
 
 
-@pytest.mark.parametrize("options", [{"remat": True}, {"scan": True, "remat": True}])
+@pytest.mark.parametrize(
+    "options", [{"remat": True}, {"scan": True}, {"scan": True, "remat": True}]
+)
 def test_options_change_neither_states_nor_gradients(options):
     plain = nn.Transformer(3, HEADS, 16)
     other = nn.Transformer(3, HEADS, 16, **options)
@@ -172,6 +176,52 @@ def test_sinusoids_are_their_formula():
             angle = p / 10_000 ** (2 * i / 6)
             np.testing.assert_allclose(table[p, 2 * i], np.sin(angle), atol=1e-6)
             np.testing.assert_allclose(table[p, 2 * i + 1], np.cos(angle), atol=1e-6)
+
+
+@pytest.fixture(scope="module")
+def whole():
+    """An encoder whose learnt positions are the formula of sinusoids, and its input."""
+    config = nn.TextConfig(
+        vocab=11, dim=DIM, layers=2, heads=HEADS, inner=16, positions=8,
+        first_position=1, pooler=False,
+    )  # fmt: skip
+    ids = jnp.asarray(np.random.default_rng(3).integers(0, 11, MASK.shape), jnp.int32)
+    inputs = ids, jnp.asarray(MASK)
+    shapes = jax.eval_shape(
+        lambda: nn.Bert(config).init(jax.random.key(0), *inputs, deterministic=True)
+    )["params"]
+    rng = np.random.default_rng(4)
+    params = jax.tree.map(lambda p: jnp.float32(rng.normal(size=p.shape)), shapes)
+    places, columns = np.arange(8)[:, None], np.arange(DIM)[None]
+    angles = places / 10_000 ** (2 * (columns // 2) / DIM)
+    table = np.where(columns % 2, np.cos(angles), np.sin(angles))
+    params["places"]["embedding"] = jnp.asarray(table, jnp.float32)
+    return config, params, inputs
+
+
+def test_a_whole_encoder_with_sinusoids(whole):
+    config, params, inputs = whole
+    wanted = nn.Bert(config).apply({"params": params}, *inputs, deterministic=True)
+    config = dataclasses.replace(config, position_kind="sinusoidal")
+    rest = {name: value for name, value in params.items() if name != "places"}
+    found = nn.Bert(config).apply({"params": rest}, *inputs, deterministic=True)
+    for one, other in zip(found.states, wanted.states, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-5)
+    shapes = jax.eval_shape(
+        lambda: nn.Bert(config).init(jax.random.key(0), *inputs, deterministic=True)
+    )["params"]
+    assert set(shapes) == set(rest)
+
+
+def test_a_whole_encoder_of_one_compiled_block(whole):
+    config, params, inputs = whole
+    wanted = nn.Bert(config).apply({"params": params}, *inputs, deterministic=True)
+    blocks = nn.stack_layers(params["blocks"], config.layers)
+    found = nn.Bert(config, scan=True).apply(
+        {"params": {**params, "blocks": blocks}}, *inputs, deterministic=True
+    )
+    for one, other in zip(found.states, wanted.states, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-5)
 
 
 def test_what_does_not_fit_is_named():

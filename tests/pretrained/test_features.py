@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxemb import nn
 from jaxemb.data import rows
 from jaxemb.errors import InputError
 from jaxemb.pretrained import Cutter, FeatureCache, cache_features, features
@@ -61,27 +62,51 @@ def test_features_are_those_of_each_sentence_alone(encoder, layer, dtype, tmp_pa
         cache[5]
 
 
-def test_long_sentences_are_taken_in_windows(encoder, tmp_path):
-    """A word's vector is that of a window of 6 pieces in which it counts."""
-    cache = cache_features(tmp_path, encoder, SENTENCES, progress=False)
+@pytest.mark.parametrize("layer", [0, -1])
+def test_long_sentences_are_taken_in_windows(encoder, layer, tmp_path):
+    """Of the windows that hold a word, the one whose nearer edge is farther from it."""
+    cache = cache_features(tmp_path, encoder, SENTENCES, layer=layer, progress=False)
     [(pieces, owners)] = Cutter.of(encoder).bare([SENTENCES[3]])
     assert len(pieces) == 12
     possible = {word: [] for word in range(7)}
-    for start in range(7):
+    for start in (0, 5, 6):  # of 6 pieces that share one; the last ends the sentence
         ids = jnp.asarray([[2, *pieces[start : start + 6], 3]])
         states = (
             encoder.module()
             .apply({"params": encoder.params}, ids, ids > 0, deterministic=True)
-            .last[0, 1:-1]
+            .states[layer][0, 1:-1]
         )
         inside = owners[start : start + 6]
         for word in set(inside):
             own = [s for s, o in zip(states, inside, strict=True) if o == word]
             if len(own) == owners.count(word):
-                possible[word].append(np.mean(own, axis=0))
+                first = inside.index(word)
+                context = min(first, len(inside) - first - len(own))
+                possible[word].append((context, np.mean(own, axis=0)))
+    others = []
     for word, vector in enumerate(cache[3]):
-        gaps = [np.abs(vector - other).max() for other in possible[word]]
-        assert min(gaps) < 0.01
+        most = max(context for context, _ in possible[word])
+        gaps = [(c < most, np.abs(vector - x).max()) for c, x in possible[word]]
+        assert min(gap for less, gap in gaps if not less) < 0.01
+        others += [gap for less, gap in gaps if less]
+    # Another window would be seen by its positions, which the last layer hardly has.
+    assert others and (layer or min(others) > 0.05)
+
+
+def test_programs_are_bounded_by_buckets(tmp_path, monkeypatch):
+    encoder = encoders.tiny(VOCAB, dim=4, layers=1, inner=4, positions=24)
+    shapes = []
+    real = nn.Bert.__call__
+
+    def traced(self, ids, *args, **more):
+        shapes.append(ids.shape)
+        return real(self, ids, *args, **more)
+
+    monkeypatch.setattr(nn.Bert, "__call__", traced)
+    sentences = [["it"] * n for n in range(1, 20)]
+    options = {"batch_size": 2, "buckets": 2, "progress": False}
+    cache_features(tmp_path, encoder, sentences, **options)
+    assert len(shapes) == len(set(shapes)) == 2
 
 
 def test_a_stop_goes_on_where_it_was(encoder, tmp_path, monkeypatch):

@@ -1,11 +1,14 @@
 """Pieces of texts and of words, windows, and a real encoder of sentences."""
 
+import json
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from jaxemb import nn
 from jaxemb.data import files, relatedness, sources
@@ -136,3 +139,41 @@ def test_minilm_has_the_states_that_transformers_gives(tmp_path):
         np.testing.assert_allclose(
             np.asarray(ours)[mask], wanted.numpy()[mask], atol=1e-4
         )
+
+
+@pytest.mark.parametrize("in_a_sequence", [False, True])
+def test_words_of_byte_level_pieces_are_not_glued(in_a_sequence):
+    """As transformers cuts words that were split before, with a space before each."""
+    transformers = pytest.importorskip("transformers", reason="the extra oracles")
+    text = ["low lower lowest newer newest wide wider the a", "the low tower, a tow"]
+    trained = Tokenizer(models.BPE())
+    trained.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    trained.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trained.train_from_iterator(
+        text * 5,
+        trainers.BpeTrainer(
+            vocab_size=300, initial_alphabet=alphabet, show_progress=False
+        ),
+    )
+    plan = json.loads(trained.to_str())["model"]
+    merges = [tuple(pair) for pair in plan["merges"]]
+    theirs = transformers.GPT2TokenizerFast(
+        vocab=plan["vocab"], merges=merges, add_prefix_space=True
+    )
+    if in_a_sequence:
+        trained.pre_tokenizer = pre_tokenizers.Sequence(
+            [pre_tokenizers.Digits(), trained.pre_tokenizer]
+        )
+    cutter = Cutter(trained, 64)
+    sentences = [["the", "lowest", "tower", ","], ["a", "wider", "low"], ["newest"]]
+    for sentence, (ids, words) in zip(sentences, cutter.bare(sentences), strict=True):
+        wanted = theirs(sentence, is_split_into_words=True)
+        assert ids == wanted["input_ids"]
+        assert words == wanted.word_ids()
+        assert trained.decode(ids) == " " + " ".join(sentence)
+    pieces = cutter.sentences(sentences)
+    assert rows(pieces.ids) == [ids for ids, _ in cutter.bare(sentences)]
+    # Texts as they are written begin without a space.
+    assert trained.decode(cutter.bare(["the low"])[0][0]) == "the low"
+    assert rows(cutter.texts(["the low"]).ids) == [trained.encode("the low").ids]

@@ -22,11 +22,22 @@ def example() -> str:
 
 
 def test_the_example_of_the_docstring_runs(bert, tmp_path, monkeypatch):
+    """It runs, tunes, and compiles one program of a step for the one length it has."""
     monkeypatch.chdir(tmp_path)
+    shapes = []
+    real = nn.SequenceClassifier.__call__
+
+    def traced(self, ids, *args, **more):
+        if more.get("deterministic") is False:
+            shapes.append(ids.shape)
+        return real(self, ids, *args, **more)
+
+    monkeypatch.setattr(nn.SequenceClassifier, "__call__", traced)
     pretrained.save_hf("all-MiniLM-L6-v2", bert)
     names: dict = {}
     exec(compile(example(), "docstring", "exec"), names)
     assert names["vectors"].shape == (2, 8)
+    assert len(shapes) == len(set(shapes)) == 1
     again = pretrained.load_hf("tuned")
     jax.tree.map(
         np.testing.assert_array_equal,

@@ -38,7 +38,7 @@ def test_weights_that_are_none(weights):
 def test_draws_pass_a_chi_square_test():
     counts = np.array([1000, 300, 100, 30, 10, 3, 1])
     table = noise.unigram(counts, power=0.75)
-    drawn = noise.draw(table, jax.random.key(3), (200_000,))
+    drawn = noise.draw(table, jax.random.key(3), (1_000_000,))
     expected = counts**0.75 / np.sum(counts**0.75)
     observed = np.bincount(np.asarray(drawn), minlength=len(counts))
     assert stats.chisquare(observed, expected * drawn.size).pvalue > 0.01
