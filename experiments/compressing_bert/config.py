@@ -16,7 +16,7 @@ Arm = Literal["deletion", "longer", "matched", "downstream", "random"]
 HERE = ("sst-2", "mrpc", "sts-b", "rte")
 
 # The matrices of every layer and the table of pieces. Not the pooler, which the
-# authors' code masks too: it learns from next sentences, and nothing here would mend it.
+# authors' code masks too: it learns from next sentences, and nothing here mends it.
 PRUNED = r"(encoder/)?(pieces/embedding|blocks/.*kernel)"
 
 
