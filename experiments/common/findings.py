@@ -38,6 +38,7 @@ class Findings:
         *,
         printed: tuple[str, str, str] | None = None,
         margin: float = 0.0,
+        over: str = "seeds",
     ) -> None:
         """A claim that `better` is higher than `worse`, paired by seed.
 
@@ -47,6 +48,7 @@ class Findings:
           worse: likewise.
           printed: a metric and two names of `paper`, of which the claim is.
           margin: by how much `better` may be lower.
+          over: what the values are of, where they are not of seeds.
         """
         gap = intervals.paired_t(better, worse)
         self.claims.append(
@@ -54,7 +56,7 @@ class Findings:
                 claim=claim,
                 verdict=intervals.verdict(gap.low + margin, gap.high + margin),
                 evidence=f"paired difference {gap.mean:+.3g} [{gap.low:.3g}, "
-                f"{gap.high:.3g}], {len(better)} seeds{self._printed(printed)}",
+                f"{gap.high:.3g}], {len(better)} {over}{self._printed(printed)}",
             )
         )
 

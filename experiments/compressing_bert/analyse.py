@@ -1,7 +1,6 @@
-"""What pruning while pretraining does: loss, features, attention, weights, size."""
+"""What pruning while pretraining does: loss, features, attention, weights."""
 
 import statistics
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -9,23 +8,26 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy import sparse as scipy_sparse
 
 from experiments.common.findings import Findings
 from experiments.common.rows import summary_row
+from experiments.compressing_bert import published, saving
 from experiments.compressing_bert.config import Config
 from experiments.compressing_bert.data import World
-from experiments.compressing_bert.model import Arm, Pretrainer, Trained, flattened
+from experiments.compressing_bert.model import (
+    DENSE,
+    Pretrainer,
+    Removal,
+    Trained,
+    flattened,
+)
 from jaxemb import nn
 from jaxemb.analysis import figures, pruning
-from jaxemb.data.sparse import write_compact
-from jaxemb.eval import intervals
-from jaxemb.train import results
 
 LOSS = "pretraining loss"
 COMPONENTS = 10  # whose space is compared
 TEXTS = 32  # whose features and attention are looked at
-_REPEATS = 7
+MARGIN = 0.05  # nats that are let go
 
 
 class Inside(NamedTuple):
@@ -44,36 +46,36 @@ def study(
     findings: Findings,
 ) -> None:
     """Every arm of pretraining beside the dense one."""
-    arms = [Arm("magnitude", p) for p in sorted(config.sparsities)]
-    arms += [Arm("random", p) for p in config.side_sparsities]
+    pruned = [Removal("magnitude", p) for p in sorted(config.sparsities)]
+    control = [Removal("random", p) for p in sorted(config.random_sparsities)]
     encode = jax.jit(lambda params, ids: _inside(world, params, ids))
     ids = jnp.asarray(world.held_out[:TEXTS])
-    found: dict[Arm, tuple[float, ...]] = {}
+    found = {removal: pretrainer.held_out(removal) for removal in (*pruned, *control)}
+    for removal, losses in found.items():
+        findings.rows.append(summary_row(removal.label, LOSS, losses))
     reference: Inside | None = None
     lines: dict[str, list[list[float]]] = {"cosine": [], "attention": []}
-    for arm in arms:
-        trained = pretrainer.trained(arm)
-        found[arm] = trained.held_out
-        findings.rows.append(summary_row(arm.label, LOSS, trained.held_out))
+    for removal in pruned:
+        trained = pretrainer.trained(removal)
         states, attention = jax.device_get(encode(trained.params["encoder"], ids))
         inside = Inside(list(states), list(attention))
         reference = inside if reference is None else reference
-        if arm.criterion == "magnitude":
-            by_layer = _features(arm, inside, reference, findings)
-            for name, values in by_layer.items():
-                lines[name].append(values)
-            if arm.percent:
-                _heads(arm, trained, world.encoder.config.heads, findings)
-                _sizes(arm, trained, workdir, findings)
-            else:
-                _weights(trained, workdir / "figures", findings)
+        by_layer = _features(removal, inside, reference, findings)
+        for name, values in by_layer.items():
+            lines[name].append(values)
+        if removal.percent:
+            _heads(removal, trained, world.encoder.config.heads, findings)
+            saving.single_weights(removal, trained.params, workdir, findings)
+        else:
+            _weights(trained, workdir / "figures", findings)
     findings.shown += [
         LOSS,
         "cosine of features, last layer",
         "principal components shared, last layer",
         "attention moved, mean of layers",
-        "bytes on disk (% of dense)",
+        saving.BYTES,
     ]
+    saving.groups(config, world, pretrainer, workdir, findings)
     _claims(found, findings)
     _figures(config, found, lines, workdir / "figures")
 
@@ -93,7 +95,7 @@ def _inside(world: World, encoder, ids):
 
 
 def _features(
-    arm: Arm, inside: Inside, dense: Inside, findings: Findings
+    removal: Removal, inside: Inside, dense: Inside, findings: Findings
 ) -> Mapping[str, list[float]]:
     cosine = pruning.feature_cosine_by_layer(inside.features, dense.features)
     mask = np.ones(inside.attention[0].shape[::2], bool)
@@ -113,29 +115,41 @@ def _features(
         ("attention moved, mean of layers", float(np.mean(moved))),
         ("entropy of attention, mean of layers", float(np.mean(entropy))),
     ):
-        findings.add(arm.label, metric, [value])
+        findings.add(removal.label, metric, [value])
     for layer, values in enumerate(zip(cosine, shared, strict=True)):
         name = f"layer {layer}" if layer else "embeddings"
-        findings.add(arm.label, f"cosine of features, {name}", [values[0]])
-        findings.add(arm.label, f"principal components shared, {name}", [values[1]])
+        findings.add(removal.label, f"cosine of features, {name}", [values[0]])
+        findings.add(removal.label, f"principal components shared, {name}", [values[1]])
+    for layer, values in enumerate(zip(moved, entropy, strict=True), 1):
+        findings.add(removal.label, f"attention moved, layer {layer}", [values[0]])
+        findings.add(removal.label, f"entropy of attention, layer {layer}", [values[1]])
     return {"cosine": cosine, "attention": moved}
 
 
-def _heads(arm: Arm, trained: Trained, heads: int, findings: Findings) -> None:
+def _heads(removal: Removal, trained: Trained, heads: int, findings: Findings) -> None:
     """Figure 4, left: how unequally heads lose weights."""
-    spans, sparse = [], pruning.sparsity_by_matrix(trained.masks)
-    for path, mask in trained.masks.items():
-        if "/attention/" in path:
+    masks = trained.masks
+    by_layer: dict[str, list[tuple[float, float]]] = {}
+    for path, mask in masks.items():
+        layer, inside, _ = path.partition("/attention/")
+        if inside:
             axis = 0 if "/output/" in path else 1
-            spans.append(pruning.head_sparsity_range(mask, heads, axis))
-    low, high = min(s[0] for s in spans), max(s[1] for s in spans)
-    findings.add(arm.label, "sparsest head (%)", [100 * high])
-    findings.add(arm.label, "fullest head (%)", [100 * low])
+            span = pruning.head_sparsity_range(mask, heads, axis)
+            by_layer.setdefault(layer.rpartition("_")[2], []).append(span)
+    for layer, spans in by_layer.items():
+        low, high = min(s[0] for s in spans), max(s[1] for s in spans)
+        where = f"layer {int(layer) + 1} (%)"
+        findings.add(removal.label, f"sparsest head, {where}", [100 * high])
+        findings.add(removal.label, f"fullest head, {where}", [100 * low])
+    every = [span for spans in by_layer.values() for span in spans]
+    findings.add(removal.label, "sparsest head (%)", [100 * max(s[1] for s in every)])
+    findings.add(removal.label, "fullest head (%)", [100 * min(s[0] for s in every)])
+    sparse = pruning.sparsity_by_matrix(masks)
     findings.add(
-        arm.label, "sparsity of matrices, lowest (%)", [100 * min(sparse.values())]
+        removal.label, "sparsity of matrices, lowest (%)", [100 * min(sparse.values())]
     )
     findings.add(
-        arm.label, "sparsity of matrices, highest (%)", [100 * max(sparse.values())]
+        removal.label, "sparsity of matrices, highest (%)", [100 * max(sparse.values())]
     )
 
 
@@ -143,11 +157,16 @@ def _weights(trained: Trained, folder: Path, findings: Findings) -> None:
     """Table 3 and Figures 5 and 7, of the dense model."""
     flat = flattened(trained.params)
     moments = {path: pruning.weight_moments(flat[path]) for path in trained.masks}
-    deviations = [m.deviation for m in moments.values()]
-    findings.add("pruned 0 %", "deviation of weights, lowest", [min(deviations)])
-    findings.add("pruned 0 %", "deviation of weights, highest", [max(deviations)])
-    beyond = statistics.median(m.kurtosis for m in moments.values())
-    findings.add("pruned 0 %", "kurtosis beyond normal, median matrix", [beyond])
+    for name in ("mean", "deviation", "skewness", "kurtosis"):
+        values = [getattr(m, name) for m in moments.values()]
+        for which, of in (
+            ("lowest", min),
+            ("median", statistics.median),
+            ("highest", max),
+        ):
+            findings.add(
+                "pruned 0 %", f"{name} of weights, {which} matrix", [of(values)]
+            )
     shares = np.arange(0, 100, 10)
     lines = {}
     for path in (p for p in trained.masks if "layer_0" in p or "pieces" in p):
@@ -171,75 +190,46 @@ def _weights(trained: Trained, folder: Path, findings: Findings) -> None:
     )
 
 
-def _sizes(arm: Arm, trained: Trained, workdir: Path, findings: Findings) -> None:
-    """Bytes on disk and milliseconds of one matrix, CSR beside dense."""
-    flat = {p: v for p, v in flattened(trained.params).items() if "encoder/" in p}
-    path = workdir / "compact" / f"{arm.folder}.safetensors"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_compact(path, flat)
-    dense = sum(value.nbytes for value in flat.values())
-    findings.add(
-        arm.label, "bytes on disk (% of dense)", [100 * path.stat().st_size / dense]
-    )
-    path.unlink()
-    kernel = next(v for p, v in flat.items() if p.endswith("layer_0/inner/kernel"))
-    inputs = np.random.default_rng(0).normal(size=(1024, kernel.shape[0]))
-    inputs = inputs.astype(np.float32)
-    stored = scipy_sparse.csr_array(kernel.T)
-    turned = np.ascontiguousarray(inputs.T)
-    times = [[], []]
-    for _ in range(_REPEATS):
-        for place, product in enumerate(
-            (lambda: inputs @ kernel, lambda: stored @ turned)
-        ):
-            start = time.process_time()
-            product()
-            times[place].append(1e3 * (time.process_time() - start))
-    full, csr = (statistics.median(t) for t in times)
-    findings.add(arm.label, "CSR product, times the dense one's CPU time", [csr / full])
-
-
-def _claims(found: Mapping[Arm, tuple[float, ...]], findings: Findings) -> None:
+def _claims(found: Mapping[Removal, tuple[float, ...]], findings: Findings) -> None:
     """Of the loss, paired by held-out batch."""
 
-    def lower(claim: str, better: Arm, worse: Arm, margin: float = 0.0) -> None:
-        if better not in found or worse not in found:
-            return
-        gap = intervals.paired_t(found[worse], found[better])
-        printed = findings.paper.get(LOSS, {})
-        ends = [printed.get(arm.label) for arm in (better, worse)]
-        told = f"; in the paper {ends[0]:g} against {ends[1]:g}" if all(ends) else ""
-        findings.claims.append(
-            results.Claim(
-                claim=claim,
-                verdict=intervals.verdict(gap.low + margin, gap.high + margin),
-                evidence=f"paired difference {gap.mean:+.3g} [{gap.low:.3g}, "
-                f"{gap.high:.3g}] nats, {len(found[better])} held-out batches{told}",
-            )
-        )
+    def lower(claim: str, better: Removal, worse: Removal, margin: float = 0.0) -> None:
+        if better in found and worse in found:
+            sides = [[-x for x in found[one]] for one in (better, worse)]
+            claim += _printed(better, worse, findings)
+            findings.beats(claim, *sides, margin=margin, over="held-out batches")
 
-    dense = Arm("magnitude", 0)
-    lower("30 % cost less than 0.05 nats", Arm("magnitude", 30), dense, 0.05)
-    for percent in (60, 90):
-        lower(f"{percent} % cost loss", dense, Arm("magnitude", percent))
+    for percent in (30, 40):
+        free = Removal("magnitude", percent)
+        lower(f"{percent} % cost less than {MARGIN:g} nats", free, DENSE, MARGIN)
+    for percent in (60, 70, 90):
+        lower(f"{percent} % cost loss", DENSE, Removal("magnitude", percent))
     for percent in (30, 60, 90):
         lower(
             f"magnitude has a lower loss than random at {percent} %",
-            Arm("magnitude", percent),
-            Arm("random", percent),
+            Removal("magnitude", percent),
+            Removal("random", percent),
         )
+
+
+def _printed(better: Removal, worse: Removal, findings: Findings) -> str:
+    """The paper's two figures, which are not of the same objective."""
+    if not findings.paper:
+        return ""
+    arms = {"magnitude": "pruned", "random": "random"}
+    ends = [published.LOSS[arms[r.criterion]][r.percent] for r in (better, worse)]
+    return f" (in the paper, with next sentences: {ends[0]:g} against {ends[1]:g})"
 
 
 def _figures(
     config: Config,
-    found: Mapping[Arm, tuple[float, ...]],
+    found: Mapping[Removal, tuple[float, ...]],
     lines: Mapping[str, list[list[float]]],
     folder: Path,
 ) -> None:
-    dense = Arm("magnitude", 0)
     curves = {}
     for criterion in ("magnitude", "random"):
-        own = [a for a in found if a.criterion == criterion or a == dense]
+        own = [a for a in found if a.criterion == criterion or a == DENSE]
         own.sort(key=lambda arm: arm.percent)
         curves[criterion] = figures.banded(
             [arm.percent for arm in own], [found[arm] for arm in own]
@@ -249,7 +239,7 @@ def _figures(
         folder / "loss.svg",
         "Loss of hidden pieces by sparsity; bands are 95 % over held-out batches.",
     )
-    percents = [p for p in sorted(config.sparsities)]
+    percents = sorted(config.sparsities)
     for name, title, about in (
         (
             "cosine",

@@ -1,6 +1,7 @@
 """The text that encoders are pretrained on, and the tasks they are tuned for."""
 
 import dataclasses
+import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from jaxemb import nn, pretrained
 from jaxemb.data import (
     GLUE_TASKS,
     batching,
+    files,
     paraphrases,
     read_glue,
     relatedness,
@@ -23,6 +25,7 @@ from jaxemb.data import (
     text,
 )
 from jaxemb.data.corpus import readers
+from jaxemb.pretrained.features import digest_of_weights
 from jaxemb.train import results
 
 _MARKS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -40,6 +43,8 @@ class World:
     mask_id: int
     special_ids: tuple[int, ...]
     data: tuple[results.Data, ...]
+    digest: str
+    """Of the encoder's weights and tokenizer."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -59,6 +64,19 @@ class Task:
         score = "accuracy (%)" if self.classes else "Spearman × 100"
         return f"{self.name}: {score}"
 
+    @property
+    def loss_unit(self) -> str:
+        """Of its training loss."""
+        return "nats" if self.classes else "squared error"
+
+    @property
+    def majority(self) -> float:
+        """The accuracy of always giving the class that is most frequent in training."""
+        train, held_out = (
+            np.asarray(self.parts[part]["labels"]) for part in ("train", "held out")
+        )
+        return 100 * float(np.mean(held_out == np.bincount(train).argmax()))
+
 
 def load(config: Config) -> World:
     """Reads the encoder, and cuts the text into its pieces."""
@@ -70,12 +88,16 @@ def load(config: Config) -> World:
         used = described(found)
     else:
         encoder = pretrained.load_hf(config.encoder)
-        name = Path(config.encoder).name
         used = results.Data(
-            name=name, kind="real", source="a folder of weights", sha256=None, size=0
+            name=Path(config.encoder).name,
+            kind="real",
+            source="a folder of weights",
+            sha256=digest_of_weights(encoder),
+            size=0,
         )
     length = config.pretraining.length
-    cut = Path(config.shared_folder) / f"text-{Path(config.encoder).name}-{length}.npz"
+    cutting = hashlib.sha256(encoder.tokenizer or b"").hexdigest()[:16]
+    cut = Path(config.shared_folder) / f"text-{cutting}-{length}.npz"
     found = sources.get("wikitext-2")
     if not cut.exists():
         cutter = pretrained.Cutter.of(encoder)
@@ -87,10 +109,8 @@ def load(config: Config) -> World:
             )
             for part in ("train", "valid")
         }
-        cut.parent.mkdir(parents=True, exist_ok=True)
-        with open(cut.with_suffix(".part"), "wb") as stream:
+        with files.write_atomically(cut) as part, part.open("wb") as stream:
             np.savez(stream, **rows)
-        cut.with_suffix(".part").rename(cut)
     with np.load(cut) as kept:
         train, held_out = kept["train"], kept["valid"]
     text_used = described(
@@ -194,6 +214,7 @@ def _world(
         ids.pop("[MASK]"),
         tuple(sorted(i for i in ids.values() if i is not None)),
         data,
+        digest_of_weights(encoder),
     )
 
 

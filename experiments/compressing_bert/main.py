@@ -5,8 +5,8 @@ from pathlib import Path
 import jax
 
 from experiments.common.findings import Findings
-from experiments.compressing_bert import analyse, data, tuned
-from experiments.compressing_bert.config import PAPER, Config
+from experiments.compressing_bert import analyse, data, published, tuned
+from experiments.compressing_bert.config import Config
 from experiments.compressing_bert.model import Pretrainer
 from jaxemb import terminal
 from jaxemb.errors import InputError
@@ -19,7 +19,7 @@ def run(config: Config) -> dict:
     if jax.process_count() > 1:
         raise InputError("this experiment runs in one process")
     workdir = Path(config.workdir)
-    findings = Findings(paper={} if config.text == "planted" else PAPER)
+    findings = Findings(paper={} if config.text == "planted" else published.accuracy())
     world = data.load(config)
     terminal.say(
         f"{len(world.train):,} texts of {world.train.shape[1]} pieces, "
@@ -49,5 +49,7 @@ def _told(config: Config) -> dict:
         "over differences paired by seed; of pretraining there is one run an arm, "
         "whose interval is over held-out batches",
         "objective": "hidden pieces alone, no next sentence",
-        "start": "all arms go on from one burned-in model, whose head was new",
+        "start": "all arms go on from one burned-in model, whose head was new; weights "
+        "that come with a head need it before random removal alone",
+        "average": "only where one run has several tasks of accuracy",
     }

@@ -3,49 +3,55 @@
 import dataclasses
 import json
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from etils import epath
 from flax import traverse_util
 from safetensors import numpy as safetensors
 
 from experiments.common.devices import mesh_for
 from experiments.compressing_bert.config import PRUNED, Config
 from experiments.compressing_bert.data import World
+from experiments.compressing_bert.published import label
 from jaxemb import losses, nn, optim, pretrained, terminal, train
-from jaxemb.data import batching
+from jaxemb.data import batching, files
 from jaxemb.data.tensors import read_tensors
-from jaxemb.train import results
+from jaxemb.errors import InputError
+from jaxemb.optim import masks as masks_lib
+from jaxemb.train import loop, results
 
-_BURN_IN = "burn-in"
 _HELD_OUT_KEY = 7  # of the pieces hidden in held-out texts, the same for every model
+_RANDOM_SEED = 0
 
 
 @dataclasses.dataclass(frozen=True)
-class Arm:
-    """Which weights are removed, and how many."""
+class Removal:
+    """Which weights an encoder loses while it is pretrained, and how many."""
 
-    criterion: str
-    """magnitude, random, or burn-in: none, and before the others."""
+    criterion: Literal["magnitude", "random", "burn-in"]
+    """Burn-in: none, and before the others."""
     percent: int = 0
 
     @property
     def folder(self) -> str:
         """Name of its folder; without removed weights all criteria are one."""
-        if self.criterion == _BURN_IN:
-            return _BURN_IN
+        if self.criterion == "burn-in":
+            return self.criterion
         return f"{self.criterion}-{self.percent}" if self.percent else "dense"
 
     @property
     def label(self) -> str:
         """As rows call it."""
-        name = "pruned" if self.criterion == "magnitude" else self.criterion
-        return f"{name} {self.percent} %"
+        arm = "pruned" if self.criterion == "magnitude" else self.criterion
+        return label(arm, self.percent)
+
+
+BURN_IN, DENSE = Removal("burn-in"), Removal("magnitude", 0)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -54,69 +60,89 @@ class Trained:
 
     params: Any
     """Of `nn.MaskedLM`; removed weights are 0."""
-    held_out: tuple[float, ...]
-    """Loss of each held-out batch, in nats a hidden piece."""
-
-    @property
-    def loss(self) -> float:
-        """Over all held-out batches."""
-        return float(np.mean(self.held_out))
 
     @property
     def masks(self) -> dict[str, np.ndarray]:
         """Of the matrices that are pruned, by path."""
-        chosen = optim.keep_masks(self.params, 0.0, where=PRUNED)
-        flat = flattened(self.params)
-        return {path: np.asarray(flat[path]) != 0 for path in chosen}
+        return {
+            path: np.asarray(value) != 0
+            for path, value in masks_lib.selected(self.params, PRUNED).items()
+        }
 
 
 class Pretrainer:
-    """Trains arms, or finds them trained."""
+    """Trains encoders, or finds them trained."""
 
     def __init__(self, config: Config, world: World):
         self._config, self._world = config, world
         self._folder = Path(config.shared_folder)
         self._module = nn.MaskedLM(world.encoder.config)
         self._evaluate = train.everywhere(self._held_out_loss)
-        self._kept: dict[str, Trained] = {}
+        self._kept: dict[Removal, Trained] = {}
+        self._given = _given(world)
         self.folders: list[Path] = []
 
-    def trained(self, arm: Arm) -> Trained:
-        """The model of an arm; all but burn-in go on from that one."""
-        if arm.folder in self._kept:
-            return self._kept[arm.folder]
-        folder = self._folder / arm.folder
-        weights, told = folder / "params.safetensors", folder / "held_out.json"
-        if not told.exists():
-            self._train(arm, folder, weights, told)
-        if folder not in self.folders:
-            self.folders.append(folder)
-        params = traverse_util.unflatten_dict(read_tensors(weights), sep="/")
-        found = Trained(params, tuple(json.loads(told.read_text())))
-        if arm.folder in (_BURN_IN, "dense"):
-            self._kept[arm.folder] = found
+    def trained(self, removal: Removal) -> Trained:
+        """The model with these weights removed."""
+        if removal in self._kept:
+            return self._kept[removal]
+        found = Trained(read_params(self._ready(removal) / "params.safetensors"))
+        if removal in (BURN_IN, DENSE):
+            self._kept[removal] = found
         return found
 
-    def _train(self, arm: Arm, folder: Path, weights: Path, told: Path) -> None:
+    def held_out(self, removal: Removal) -> tuple[float, ...]:
+        """Its loss of each held-out batch, in nats a hidden piece."""
+        return tuple(json.loads((self._ready(removal) / "held_out.json").read_text()))
+
+    def loss(self, removal: Removal) -> float:
+        """Over all held-out batches."""
+        return float(np.mean(self.held_out(removal)))
+
+    def held_out_of(self, params: Any) -> tuple[float, ...]:
+        """The losses of other parameters of the same module."""
+        variables = {"params": jax.tree.map(jnp.asarray, params)}
+        size = self._config.pretraining.batch_size
+        texts = self._world.held_out
+        found = []
+        for number, start in enumerate(range(0, len(texts) - size + 1, size)):
+            ids = texts[start : start + size]
+            batch = {"ids": ids, "number": np.full(len(ids), number, np.int32)}
+            found.append(float(self._evaluate(variables, batch)))
+        return tuple(found)
+
+    def _ready(self, removal: Removal) -> Path:
+        """Its folder, in which it is trained and judged."""
+        folder = self._folder / removal.folder
+        if folder in self.folders:
+            return folder
+        config = {
+            "arm": removal.folder,
+            **results.as_json(self._config.pretraining),
+            "encoder": self._world.digest,
+            "head": "new" if self._given is None else "given",
+            "text": self._config.text,
+        }
+        # An encoder of other settings is not taken for this one.
+        loop.claim(epath.Path(folder), config)
+        told = folder / "held_out.json"
+        if not told.exists():
+            self._train(removal, folder, config)
+        self.folders.append(folder)
+        return folder
+
+    def _train(self, removal: Removal, folder: Path, config: dict[str, Any]) -> None:
         settings = self._config.pretraining
-        steps = settings.gradual + settings.recovery
-        if arm.criterion == _BURN_IN:
-            steps = settings.burn_in
-            variables = pretrained.variables_above(
-                self._world.encoder, self._module, jax.random.key(0)
-            )
-        else:
-            start = self.trained(Arm(_BURN_IN))
-            variables = {"params": jax.tree.map(jnp.asarray, start.params)}
-        tx = self._optimiser(arm, steps)
+        burns_in = removal == BURN_IN
+        steps = settings.burn_in if burns_in else settings.gradual + settings.recovery
+        params = self._start(removal)
+        tx = self._optimiser(removal, steps)
         plan = batching.Shuffled(
-            {"ids": self._world.train},
-            settings.batch_size,
-            seed=0 if arm.criterion == _BURN_IN else 1,
+            {"ids": self._world.train}, settings.batch_size, seed=0 if burns_in else 1
         )
         with results.recorded(folder):
             state = train.fit(
-                train.State.create(variables, tx, jax.random.key(1)),
+                train.State.create({"params": params}, tx, jax.random.key(1)),
                 train.data_parallel(
                     train.make_step(self._loss, tx),
                     mesh_for(settings.batch_size),
@@ -128,25 +154,45 @@ class Pretrainer:
                 keep=1,
                 save_every=max(50, steps // 10),
                 log_every=10,
-                config={"arm": arm.folder, **results.as_json(settings)},
-                name=arm.folder,
+                config=config,
+                name=removal.folder,
                 tensorboard=self._config.run.tensorboard,
                 progress=self._config.run.progress,
             )
-            held_out = self._held_out(state.variables)
-            flat = {
-                path: np.ascontiguousarray(value)
-                for path, value in flattened(state.params).items()
-            }
-            weights.write_bytes(safetensors.save(flat))
-        part = told.with_suffix(".part")
-        part.write_text(json.dumps(held_out))
-        part.rename(told)
+            held_out = self.held_out_of(state.params)
+            write_params(folder / "params.safetensors", state.params)
+        with files.write_atomically(folder / "held_out.json") as part:
+            part.write_text(json.dumps(held_out))
         # The optimiser's state is three times the model and of no further use.
         shutil.rmtree(folder / "checkpoints")
-        terminal.say(f"{arm.folder}: held-out loss {np.mean(held_out):.3f}")
+        terminal.say(f"{removal.folder}: held-out loss {np.mean(held_out):.3f}")
 
-    def _optimiser(self, arm: Arm, steps: int) -> optax.GradientTransformation:
+    def _start(self, removal: Removal) -> Any:
+        """The parameters that training begins with.
+
+        A head that came with the weights needs no burn-in, which then stands before
+        random removal alone, as in the paper.
+        """
+        given = self._given
+        if removal == BURN_IN and given is None:
+            given = pretrained.variables_above(
+                self._world.encoder, self._module, jax.random.key(0)
+            )["params"]
+        elif given is None or removal.criterion == "random":
+            given = self.trained(BURN_IN).params
+        params = jax.tree.map(jnp.asarray, given)
+        if removal.criterion == "random":
+            gone = optim.keep_masks(
+                params,
+                removal.percent / 100,
+                where=PRUNED,
+                criterion="random",
+                seed=_RANDOM_SEED,
+            )
+            params = optim.delete_information(params, gone)
+        return params
+
+    def _optimiser(self, removal: Removal, steps: int) -> optax.GradientTransformation:
         settings = self._config.pretraining
         rate = optim.warmup_linear(
             settings.learning_rate, min(settings.warmup, steps - 1), steps
@@ -154,21 +200,17 @@ class Pretrainer:
         inner = optax.chain(
             optax.clip_by_global_norm(settings.clip_norm), optim.bert_adam(rate)
         )
-        if not arm.percent:
+        if not removal.percent:
             return inner
+        if removal.criterion == "random":
+            return optim.keep_zeros(inner, where=PRUNED)
         schedule = optim.cubic_sparsity(
-            arm.percent / 100,
+            removal.percent / 100,
             settings.gradual,
             period=settings.period,
             refresh_after=settings.refresh_after,
         )
-        return optim.pruned(
-            inner,
-            schedule,
-            where=PRUNED,
-            criterion="random" if arm.criterion == "random" else "magnitude",
-            regrow=settings.regrow,
-        )
+        return optim.pruned(inner, schedule, where=PRUNED, regrow=settings.regrow)
 
     def _hidden_loss(self, variables, ids, key, **how):
         """The loss of every hidden piece, and which of them there are."""
@@ -204,18 +246,28 @@ class Pretrainer:
         each, real = self._hidden_loss(variables, batch["ids"], key, deterministic=True)
         return jnp.sum(each) / jnp.maximum(jnp.sum(real), 1)
 
-    def _held_out(self, variables: Mapping[str, Any]) -> list[float]:
-        size = self._config.pretraining.batch_size
-        texts = self._world.held_out
-        found = []
-        for number, start in enumerate(range(0, len(texts) - size + 1, size)):
-            ids = texts[start : start + size]
-            batch = {"ids": ids, "number": np.full(len(ids), number, np.int32)}
-            found.append(float(self._evaluate(variables, batch)))
-        return found
+
+def _given(world: World) -> Any | None:
+    """All parameters, where the weights came with a head for hidden pieces."""
+    try:
+        return pretrained.masked_lm_params(world.encoder)
+    except InputError:
+        return None
 
 
 def flattened(params: Any) -> dict[str, np.ndarray]:
     """Parameters by path."""
     flat = traverse_util.flatten_dict(params, sep="/")
     return {path: np.asarray(value) for path, value in flat.items()}
+
+
+def write_params(path: Path, params: Any) -> None:
+    """Writes parameters whole, or not at all."""
+    flat = {n: np.ascontiguousarray(value) for n, value in flattened(params).items()}
+    with files.write_atomically(path) as part:
+        part.write_bytes(safetensors.save(flat))
+
+
+def read_params(path: Path) -> Any:
+    """What `write_params` wrote."""
+    return traverse_util.unflatten_dict(read_tensors(path), sep="/")

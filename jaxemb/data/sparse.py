@@ -7,8 +7,8 @@ place and the values. What is read is what was written, bit by bit.
 
 import dataclasses
 import os
-from collections.abc import Mapping
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Literal, get_args
 
 import numpy as np
 from safetensors import numpy as safetensors
@@ -18,6 +18,7 @@ from jaxemb.data.tensors import read_tensors
 from jaxemb.errors import InputError
 
 Form = Literal["dense", "block", "csr", "bits"]
+FORMS: tuple[Form, ...] = get_args(Form)
 _MARK = "|"  # between a tensor's name and what a part of it is
 
 
@@ -35,14 +36,20 @@ class StoredSize:
 
 
 def write_compact(
-    path: str | os.PathLike[str], tensors: Mapping[str, np.ndarray]
+    path: str | os.PathLike[str],
+    tensors: Mapping[str, np.ndarray],
+    *,
+    forms: Sequence[Form] = FORMS,
 ) -> dict[str, StoredSize]:
     """Writes tensors, each in the form that takes the fewest bytes; tells the sizes.
 
     Args:
       path: the file, in safetensors' format.
       tensors: by name, such as parameters by path.
+      forms: those to choose from, "dense" among them.
     """
+    if "dense" not in forms:
+        raise InputError(f"forms {list(forms)}; expected 'dense' among them.")
     parts: dict[str, np.ndarray] = {}
     sizes = {}
     for name, value in tensors.items():
@@ -51,11 +58,14 @@ def write_compact(
                 f"a tensor is named {name!r}; expected no {_MARK!r} in it."
             )
         value = np.asarray(value)
-        forms = _forms(value)
-        form = min(forms, key=lambda f: sum(a.nbytes for a in forms[f].values()))
-        for part, array in forms[form].items():
+        found = {f: arrays for f, arrays in _forms(value).items() if f in forms}
+        sizes_of = {
+            f: sum(a.nbytes for a in arrays.values()) for f, arrays in found.items()
+        }
+        form = min(sizes_of, key=sizes_of.__getitem__)
+        for part, array in found[form].items():
             parts[f"{name}{_MARK}{part}"] = np.ascontiguousarray(array)
-        size = sum(array.nbytes for array in forms[form].values())
+        size = sizes_of[form]
         sizes[name] = StoredSize(form, size, value.nbytes, float(np.mean(value == 0)))
     with files.write_atomically(path) as part:
         part.write_bytes(safetensors.save(parts))

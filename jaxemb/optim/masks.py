@@ -78,7 +78,14 @@ def keep_masks(
     Raises:
       InputError: where nothing is chosen, or units do not fit what is.
     """
-    return _masks(selected(params, where), sparsity, unit, scope, criterion, seed)
+    return _masks(
+        selected(params, where),
+        sparsity,
+        unit=unit,
+        scope=scope,
+        criterion=criterion,
+        seed=seed,
+    )
 
 
 def delete_information(params: Any, masks: Mapping[str, Array]) -> Any:
@@ -132,9 +139,12 @@ class _Family:
     spread: dict[str, Callable[[Array], Array]]
 
 
+# One program for all matrices and shares; by itself every loop is compiled anew.
+@functools.partial(jax.jit, static_argnames=("unit", "scope", "criterion", "seed"))
 def _masks(
-    chosen: Mapping[str, Array],
+    chosen: dict[str, Array],
     sparsity: jax.typing.ArrayLike,
+    *,
     unit: Unit,
     scope: Scope,
     criterion: Criterion,

@@ -1,9 +1,12 @@
 """Each figure beside probability, a loop or scipy."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import stats
 
+from jaxemb import optim
 from jaxemb.analysis import pruning
 from jaxemb.errors import InputError
 
@@ -26,8 +29,11 @@ def correlated(rho, n=400_000):
     return first, rho * first + np.sqrt(1 - rho**2) * noise
 
 
+magnitude = jax.jit(optim.magnitude_mask)
+
+
 def mask(weights, share):
-    return np.abs(weights) > np.quantile(np.abs(weights), share)
+    return np.asarray(magnitude(weights.astype(np.float32), share))
 
 
 @pytest.mark.parametrize(
@@ -47,6 +53,14 @@ def test_independent_masks_differ_by_chance():
     first, second = correlated(0.0)
     found = pruning.mask_difference(mask(first, 0.6), mask(second, 0.6))
     assert found == pytest.approx(2 * 0.6 * 0.4, abs=3e-3)
+    drawn = [
+        np.asarray(optim.random_mask(jax.random.key(i), jnp.asarray(first), 0.6))
+        for i in range(2)
+    ]
+    found = pruning.mask_difference(*drawn)
+    assert found == pytest.approx(2 * 0.6 * 0.4, abs=3e-3)
+    for one in drawn:
+        assert (~one).sum() == int(0.6 * first.size)
 
 
 def test_movement_of_a_new_order_and_of_none():

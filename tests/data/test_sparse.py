@@ -62,6 +62,21 @@ def test_the_csr_is_scipys(tmp_path):
     assert told < file_size < told + 1000  # and a header
 
 
+def test_forms_can_be_chosen(tmp_path):
+    path = tmp_path / "w.safetensors"
+    sizes = sparse.write_compact(path, TENSORS, forms=("dense", "csr"))
+    assert {size.form for size in sizes.values()} == {"dense", "csr"}
+    half = scipy_sparse.csr_array(TENSORS["half"])
+    # 2 bytes a column's number, 4 a row's start; and the shape, two of 8.
+    stored = half.data.nbytes + 2 * half.nnz + half.indptr.nbytes + 16
+    assert sizes["half"].size == stored
+    found = sparse.read_compact(path)
+    for name, wanted in TENSORS.items():
+        np.testing.assert_array_equal(found[name], wanted)
+    with pytest.raises(InputError, match="expected 'dense'"):
+        sparse.write_compact(path, TENSORS, forms=("csr",))
+
+
 def test_files_of_another_kind_are_named(tmp_path):
     path = tmp_path / "w.safetensors"
     path.write_bytes(safetensors.save({"w": np.ones(2)}))

@@ -39,7 +39,10 @@ def test_the_share_of_zeros_and_what_leaves_the_mask_alone(share):
     assert abs((~found).mean() - share) <= 1 / DRAWN.size
     signs = np.random.default_rng(1).choice([-1, 1], DRAWN.shape)
     np.testing.assert_array_equal(found, magnitude(DRAWN * signs, share))
-    np.testing.assert_array_equal(found, magnitude(DRAWN * 8, share))
+    for scale in (8, 3.7):
+        np.testing.assert_array_equal(
+            found, magnitude(DRAWN * np.float32(scale), share)
+        )
 
 
 def test_masks_are_nested_as_the_share_grows():
@@ -135,6 +138,16 @@ def test_global_and_local_agree_where_all_have_one_distribution():
     wanted = [removed(limit, sd) for sd in (1, 2, 1)]
     np.testing.assert_allclose(wide, wanted, atol=0.015)
     assert wanted[0] - wanted[1] > 0.2
+    # The masks themselves: nested, so that they differ by the difference of shares.
+    masks_of = [optim.keep_masks(same, 0.6, scope=s) for s in ("global", "matrix")]
+    for path, share in zip(masks_of[0], wide, strict=True):
+        differing = np.mean(masks_of[0][path] != masks_of[1][path])
+        assert differing == pytest.approx(abs(share - 0.6), abs=1e-4)
+        assert differing > 0.05
+    same["b"]["kernel"] /= 2
+    masks_of = [optim.keep_masks(same, 0.6, scope=s) for s in ("global", "matrix")]
+    for path, mask in masks_of[0].items():
+        assert np.mean(mask != masks_of[1][path]) < 4 * np.sqrt(0.24 / 20_000)
 
 
 def head_params(dim=6):
