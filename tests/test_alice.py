@@ -29,12 +29,21 @@ def config_of(preset, *arguments):
     return cli.parse(presets.SLUG, presets.PRESETS, [preset, *arguments])
 
 
-@pytest.fixture(scope="module", params=["planted pairs", "planted choices"])
-def tuner(request):
+def made(task):
     config = config_of("smoke", "--batch-size", "8")
     config = dataclasses.replace(config, head_dropout=0.0)
-    loaded = data.load(config, request.param)
+    loaded = data.load(config, task)
     return model.Classifier(config, loaded), loaded, config
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    return made("planted pairs")
+
+
+@pytest.fixture(scope="module", params=["planted pairs", "planted choices"])
+def tuner(request, pairs):
+    return pairs if request.param == "planted pairs" else made(request.param)
 
 
 def batch_of(tuner, loaded):
@@ -112,8 +121,8 @@ def test_systems_differ_only_in_their_terms(tuner):
     assert value("ADV", "labelled") > value("plain", "clean")
 
 
-def test_the_bregman_term_pulls_to_averaged_parameters(tuner):
-    own, loaded, config = tuner
+def test_the_bregman_term_pulls_to_averaged_parameters(pairs):
+    own, loaded, config = pairs
     batch = jax.tree.map(np.asarray, batch_of(own, loaded))
     tx = own.optimizer("SMART+Bregman", 1e-2, 4, 4)
     step = own.step("SMART+Bregman", tx)
@@ -157,9 +166,9 @@ def test_rates_in_the_state_are_those_of_the_schedule():
         np.testing.assert_allclose(found["w"], right["w"], rtol=1e-6)
 
 
-def test_a_radius_in_the_state_is_the_objectives(tuner):
+def test_a_radius_in_the_state_is_the_objectives(pairs):
     """So that one program serves all radii of a grid."""
-    own, loaded, config = tuner
+    own, loaded, config = pairs
     batch, variables, key = batch_of(own, loaded), own.variables(0), jax.random.key(5)
     run = jax.jit(own.loss("ALICE"))
     within = {**variables, model.BALL: jnp.asarray(0.05)}
@@ -187,7 +196,7 @@ def test_runs_are_chosen_kept_and_never_taken_for_others(tmp_path, monkeypatch):
             "scores",
             lambda own, v, part: seen.append(part) or scores(own, v, part),
         )
-        tuner, setting, tried = tuning.choose(config, loaded, epath.Path(tmp_path))
+        tuner, setting, tried, _ = tuning.choose(config, loaded, epath.Path(tmp_path))
         assert loaded.test.examples not in [part.examples for part in seen]
     rates = {f"plain, 16 at {r:g}": r for r in (1e-4, 1e-2)}
     assert setting.learning_rate == rates[max(rates, key=lambda name: tried[name])]

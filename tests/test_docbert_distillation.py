@@ -119,8 +119,8 @@ def test_the_other_direction_is_another_loss(task, inputs, logits, tmp_path):
     assert np.abs(runs[0].test - runs[1].test).max() > 1e-4
 
 
-def test_shuffled_sentences_change_what_an_encoder_says(task, tmp_path):
-    """While tf-idf stays the same, as tests/data/test_augment.py has it."""
+def test_shuffled_sentences_change_an_encoder_and_not_tf_idf(task, inputs, tmp_path):
+    """Card, check 7: both of the same documents."""
     loaded = teacher_lib.load(CONFIG, task)
     teacher = teacher_lib.Teacher(CONFIG, task, loaded, tmp_path)
     variables = pretrained.variables_above(
@@ -130,6 +130,16 @@ def test_shuffled_sentences_change_what_an_encoder_says(task, tmp_path):
     turned = [d._replace(sentences=d.sentences[::-1]) for d in documents]
     first, second = (teacher._logits(variables, d, 24) for d in (documents, turned))
     assert np.abs(first - second).max(axis=1).min() > 1e-4
+    for one, other in zip(documents, turned, strict=True):
+        shuffled = augment.shuffle_sentences(one.sentences, np.random.default_rng(1))
+        assert sorted(shuffled) == sorted(one.sentences) == sorted(other.sentences)
+        assert one.sentences != other.sentences
+        both = [data.content_words(d.words) for d in (one, other)]
+        (ids, values), (others, same) = (
+            inputs.tfidf.transform([words]) for words in both
+        )
+        np.testing.assert_array_equal(ids.values, others.values)
+        np.testing.assert_array_equal(values.values, same.values)
     again = teacher._logits(variables, documents[::-1], 24)[::-1]
     np.testing.assert_allclose(first, again, atol=1e-5)
 

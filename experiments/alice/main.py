@@ -36,7 +36,8 @@ def run(config: Config) -> dict:
         loaded = data.load(config, task)
         used |= {one.name: one for one in loaded.data}
         _tell(config, loaded, findings)
-        tuner, setting, tried = tuning.choose(config, loaded, workdir)
+        tuner, setting, tried, choices = tuning.choose(config, loaded, workdir)
+        folders += choices
         _tell_choice(loaded, setting, tried, findings)
         found: Found = {system: [] for system in config.systems}
         swept: dict[float, list[Measured]] = {radius: [] for radius in config.sweep}

@@ -84,10 +84,14 @@ class Tuner:
         terminal.say(f"{self._loaded.task} · {system}{of} · seed {seed}: {told}")
         return found
 
+    def choice_folder(self, system: System, setting: Setting) -> epath.Path:
+        """Where a run is that only helps to choose."""
+        name = "-".join(f"{value:g}" for value in setting)
+        return self._workdir / "choice" / f"{system}-{name}"
+
     def dev_score(self, system: System, setting: Setting) -> float:
         """The best score of what the first seed holds out; nothing is tested."""
-        name = "-".join(f"{value:g}" for value in setting)
-        folder = self._workdir / "choice" / f"{system}-{name}"
+        folder = self.choice_folder(system, setting)
         kept = folder / "score.json"
         examples = self._config.grid.examples
         deciding = {
@@ -238,12 +242,14 @@ class Chosen(NamedTuple):
     setting: Setting
     scores: dict[str, float]
     """What was tried, and its held-out score, in the order of trial."""
+    folders: list[epath.Path]
 
 
 def choose(config: Config, loaded: Loaded, workdir: epath.Path) -> Chosen:
     """Batch and rate by the plain system, then the radius by ALICE; see `Grid`."""
     grid, own = config.grid, config.perturbation.epsilon
     tried: dict[str, float] = {}
+    folders: list[epath.Path] = []
     tuners = {
         size: Tuner(dataclasses.replace(config, batch_size=size), loaded, workdir)
         for size in grid.batch_sizes or (config.batch_size,)
@@ -260,6 +266,7 @@ def choose(config: Config, loaded: Loaded, workdir: epath.Path) -> Chosen:
         scores = []
         for one in settings:
             scores.append(tuners[one.batch_size].dev_score(system, one))
+            folders.append(tuners[one.batch_size].choice_folder(system, one))
             name = f"{system}, {one.batch_size} at {one.learning_rate:g}"
             name += f", ε = {one.epsilon:g}" if system != "plain" else ""
             tried[name] = scores[-1]
@@ -269,7 +276,7 @@ def choose(config: Config, loaded: Loaded, workdir: epath.Path) -> Chosen:
     found = best("plain", settings)
     radii = grid.epsilons or (own,)
     found = best("ALICE", [found._replace(epsilon=radius) for radius in radii])
-    return Chosen(tuners[found.batch_size], found, tried)
+    return Chosen(tuners[found.batch_size], found, tried, folders)
 
 
 def _with_examples(config: Config, examples: int) -> Config:
