@@ -352,24 +352,28 @@ def test_the_average_of_a_pruned_lstm_is_of_pruned_weights():
     steps = 20
     tx = model.optimizer(config, "LSTM", pruned_over=steps)
     rng = np.random.default_rng(0)
-    params = {"w": jnp.asarray(rng.normal(size=(4, 5)), jnp.float32)}
+    params = {"recurrent": jnp.asarray(rng.normal(size=(4, 5)), jnp.float32)}
     state, average = tx.init(params), np.zeros((4, 5))
     decay, total = config.students.ema, 0.0
     update = jax.jit(tx.update)
     for _ in range(steps):
-        gradient = {"w": jnp.asarray(rng.normal(size=(4, 5)), jnp.float32)}
+        gradient = {"recurrent": jnp.asarray(rng.normal(size=(4, 5)), jnp.float32)}
         updates, state = update(gradient, state, params)
         params = optax.apply_updates(params, updates)
-        average = decay * average + (1 - decay) * np.asarray(params["w"])
+        average = decay * average + (1 - decay) * np.asarray(params["recurrent"])
         total = decay * total + (1 - decay)
     [found] = optim.all_ema_params(state)
-    np.testing.assert_allclose(found["w"], average / total, rtol=1e-4)
-    removed = np.asarray(params["w"]) == 0
+    np.testing.assert_allclose(found["recurrent"], average / total, rtol=1e-4)
+    removed = np.asarray(params["recurrent"]) == 0
     assert removed.sum() == 15
-    tested = np.asarray(model.params_of(params, found)["w"])
+    tested = np.asarray(model.params_of(params, found)["recurrent"])
     np.testing.assert_array_equal(tested == 0, removed)
-    np.testing.assert_array_equal(tested[~removed], np.asarray(found["w"])[~removed])
-    np.testing.assert_array_equal(model.params_of(params, None)["w"], params["w"])
+    np.testing.assert_array_equal(
+        tested[~removed], np.asarray(found["recurrent"])[~removed]
+    )
+    np.testing.assert_array_equal(
+        model.params_of(params, None)["recurrent"], params["recurrent"]
+    )
 
 
 def test_adversarial_students_keep_the_penalties_of_their_states(task, inputs):

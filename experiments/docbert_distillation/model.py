@@ -14,6 +14,8 @@ from jaxemb import nn as jnn
 from jaxemb.data import batching
 
 LINEAR = "LR", "SVM"
+MATRICES = r"(.*/)?(kernel|recurrent)"
+"""What is pruned of a student: also how an LSTM's states depend on the last ones."""
 
 
 def build(
@@ -129,7 +131,7 @@ def optimizer(
         how = config.composed
         steps = max(1, int(how.gradual * pruned_over))
         schedule = optim.cubic_sparsity(how.sparsity, steps, period=how.period)
-        tx = optim.pruned(tx, schedule)
+        tx = optim.pruned(tx, schedule, where=MATRICES)
     if system == "LSTM":
         tx = optax.chain(tx, optim.parameter_ema(settings.ema))
     return tx
