@@ -249,7 +249,8 @@ def agreement(teacher, x, labels, test, weight, direction):
 def test_a_planted_teacher_is_found_by_distillation():
     """The card's figures: .67-.68 by labels, .92-.94 by either direction, a divergence
     of .33-1.07 that falls to about .01, and no worse with noisy inputs. Bounds hold for
-    each of three seeds."""
+    each of three seeds; with other draws than the card's, labels lead to .67-.72 and
+    .23-.48 (loops of numpy say the same)."""
     plain, kept = [], {direction: [] for direction in DIRECTIONS}
     noisy = []
     for seed in range(3):
@@ -261,8 +262,8 @@ def test_a_planted_teacher_is_found_by_distillation():
             agreement(teacher, more, np.tile(labels, 3), test, 4.0, DIRECTIONS[0])
         )
     for share, divergence in plain:
-        assert 0.6 < share < 0.75
-        assert 0.3 < divergence < 1.2
+        assert 0.65 < share < 0.73
+        assert 0.2 < divergence < 1.1
     for found in (*kept.values(), noisy):
         for share, divergence in found:
             assert share > 0.90
