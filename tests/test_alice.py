@@ -171,7 +171,7 @@ def test_a_radius_in_the_state_is_the_objectives(pairs):
     own, loaded, config = pairs
     batch, variables, key = batch_of(own, loaded), own.variables(0), jax.random.key(5)
     run = jax.jit(own.loss("ALICE"))
-    within = {**variables, model.BALL: jnp.asarray(0.05)}
+    within = {**variables, model.BALL: {"epsilon": jnp.asarray(0.05)}}
     wide = dataclasses.replace(config, perturbation=config.perturbation.at(0.05))
     other = model.Classifier(wide, loaded)
     value, terms = run(within, batch, key)

@@ -149,7 +149,8 @@ class Classifier:
         """The loss of a step, as `train.make_step` takes it."""
 
         def loss(variables, batch, key):
-            objective = objective_of(self._config, system, variables.get(BALL))
+            ball = variables.get(BALL, {"epsilon": None})
+            objective = objective_of(self._config, system, ball["epsilon"])
 
             def loss_of(logits):
                 return losses.softmax_cross_entropy(logits, batch["labels"])

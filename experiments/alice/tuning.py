@@ -159,7 +159,7 @@ class Tuner:
                 step, mesh, mode=config.run.parallel
             )
         variables = self.model.variables(seed)
-        variables[BALL] = jnp.asarray(setting.epsilon, jnp.float32)
+        variables[BALL] = {"epsilon": jnp.asarray(setting.epsilon, jnp.float32)}
         state = train.State.create(variables, tx, jax.random.key(seed + 1000))
         return state, self._steps[system]
 
