@@ -12,11 +12,12 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 from etils import epath
 
 from experiments.alice import config as presets
-from experiments.alice import data, model
+from experiments.alice import data, main, model, tuning
 from experiments.common import cli
 from jaxemb import optim, train
 from jaxemb.data import sources
@@ -28,13 +29,21 @@ def config_of(preset, *arguments):
     return cli.parse(presets.SLUG, presets.PRESETS, [preset, *arguments])
 
 
-@pytest.fixture(scope="module", params=["planted pairs", "planted choices"])
-def tuner(request, tmp_path_factory):
+def made(task):
     config = config_of("smoke", "--batch-size", "8")
     config = dataclasses.replace(config, head_dropout=0.0)
-    loaded = data.load(config, request.param)
-    folder = epath.Path(tmp_path_factory.mktemp("run"))
-    return model.Tuner(config, loaded, folder), loaded, config
+    loaded = data.load(config, task)
+    return model.Classifier(config, loaded), loaded, config
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    return made("planted pairs")
+
+
+@pytest.fixture(scope="module", params=["planted pairs", "planted choices"])
+def tuner(request, pairs):
+    return pairs if request.param == "planted pairs" else made(request.param)
 
 
 def batch_of(tuner, loaded):
@@ -98,8 +107,7 @@ def test_systems_differ_only_in_their_terms(tuner):
     key = jax.random.key(5)
     terms = {}
     for system in ("plain", "ADV", "SMART", "ALICE"):
-        loss = own.loss(model.objective_of(config, system))
-        terms[system] = jax.jit(loss)(variables, batch, key)
+        terms[system] = jax.jit(own.loss(system))(variables, batch, key)
     names = lambda s: {n for n in terms[s][1] if not n.endswith("ratio")}
     assert names("plain") == {"clean"}
     assert names("ADV") == {"labelled"}
@@ -113,10 +121,11 @@ def test_systems_differ_only_in_their_terms(tuner):
     assert value("ADV", "labelled") > value("plain", "clean")
 
 
-def test_the_bregman_term_pulls_to_averaged_parameters(tuner):
-    own, loaded, config = tuner
+def test_the_bregman_term_pulls_to_averaged_parameters(pairs):
+    own, loaded, config = pairs
     batch = jax.tree.map(np.asarray, batch_of(own, loaded))
-    tx, step = own.step("SMART+Bregman", 4)
+    tx = own.optimizer("SMART+Bregman", 1e-2, 4, 4)
+    step = own.step("SMART+Bregman", tx)
     state = train.State.create(own.variables(0), tx, jax.random.key(1))
     run = jax.jit(step)
     values, averages = [], [state.params]
@@ -145,6 +154,99 @@ def test_scores_of_known_predictions(tuner, monkeypatch):
     assert next(iter(own.scores(None, loaded.test).values())) == 0.0
 
 
+def test_rates_in_the_state_are_those_of_the_schedule():
+    schedule = optim.warmup_linear(0.1, 2, 5)
+    wanted = optax.scale_by_learning_rate(schedule)
+    params = {"w": jnp.ones(3)}
+    own = model.scale_by_rates(schedule, 5, 8)
+    states, updates = [t.init(params) for t in (own, wanted)], {"w": jnp.arange(3.0)}
+    for _ in range(8):
+        found, states[0] = own.update(updates, states[0])
+        right, states[1] = wanted.update(updates, states[1])
+        np.testing.assert_allclose(found["w"], right["w"], rtol=1e-6)
+
+
+def test_a_radius_in_the_state_is_the_objectives(pairs):
+    """So that one program serves all radii of a grid."""
+    own, loaded, config = pairs
+    batch, variables, key = batch_of(own, loaded), own.variables(0), jax.random.key(5)
+    run = jax.jit(own.loss("ALICE"))
+    within = {**variables, model.BALL: {"epsilon": jnp.asarray(0.05)}}
+    wide = dataclasses.replace(config, perturbation=config.perturbation.at(0.05))
+    other = model.Classifier(wide, loaded)
+    value, terms = run(within, batch, key)
+    wanted, _ = jax.jit(other.loss("ALICE"))(variables, batch, key)
+    assert float(value) == pytest.approx(float(wanted), rel=1e-5)
+    assert float(value) != pytest.approx(float(run(variables, batch, key)[0]), rel=1e-4)
+
+
+def test_runs_are_chosen_kept_and_never_taken_for_others(tmp_path, monkeypatch):
+    """The grid looks at what is held out only; what is there is of the same config."""
+    config = config_of(
+        "smoke",
+        *("--grid.learning-rates", "1e-4", "1e-2", "--grid.examples", "40"),
+        *("--epochs", "1", "--workdir", str(tmp_path), "--no-progress"),
+    )
+    loaded = data.load(config, "planted pairs")
+    with monkeypatch.context() as blind:
+        seen = []
+        scores = model.Classifier.scores
+        blind.setattr(
+            model.Classifier,
+            "scores",
+            lambda own, v, part: seen.append(part) or scores(own, v, part),
+        )
+        tuner, setting, tried, _ = tuning.choose(config, loaded, epath.Path(tmp_path))
+        assert loaded.test.examples not in [part.examples for part in seen]
+    rates = {f"plain, 16 at {r:g}": r for r in (1e-4, 1e-2)}
+    assert setting.learning_rate == rates[max(rates, key=lambda name: tried[name])]
+    radii = {n: float(n.split()[-1]) for n in tried if n.startswith("ALICE")}
+    assert sorted(radii.values()) == [1e-2, 2e-2]
+    assert setting.epsilon == radii[max(radii, key=lambda name: tried[name])]
+    kept = tuner.measured("plain", 0, setting)
+    assert set(kept.dev) == set(kept.scores)
+    assert not (tuner.folder("plain", 0) / "checkpoints").exists()
+    fitted = []
+    monkeypatch.setattr(tuning.Tuner, "_fit", lambda *a, **k: fitted.append(a))
+    assert tuner.measured("plain", 0, setting) == kept
+    assert not fitted
+    for changed, name in (
+        (dataclasses.replace(config, clip_norm=2.0), "clip_norm"),
+        (dataclasses.replace(config, robustness=presets.Robustness()), "robustness"),
+    ):
+        other = tuning.Tuner(changed, loaded, epath.Path(tmp_path))
+        with pytest.raises(InputError, match=f"holds a run with {name}"):
+            other.measured("plain", 0, setting)
+    with pytest.raises(InputError, match="holds a run with learning_rate"):
+        tuner.measured("plain", 0, setting._replace(learning_rate=3e-2))
+
+
+def test_a_swept_radius_has_rows_of_its_own(tmp_path, monkeypatch):
+    config = config_of("smoke", "--sweep", "1e-3", "--tasks", "planted pairs")
+    measured = tuning.Measured(
+        {"exact match (%)": 1.0, "F1 (%)": 2.0},
+        {"exact match (%)": 1.0, "F1 (%)": 2.0},
+        {n: [0.0] * 3 for n in ("accuracy", "loss", "divergence", "ratio")},
+        [0.0] * len(model.LINE),
+        {},
+        1.0,
+    )
+    asked = []
+    monkeypatch.setattr(
+        tuning.Tuner, "measured", lambda own, *a: asked.append(a) or measured
+    )
+    monkeypatch.setattr(tuning.Tuner, "dev_score", lambda own, *a: 0.0)
+    monkeypatch.setattr(tuning.Tuner, "step_seconds", lambda own, *a: 1.0)
+    run = dataclasses.replace(config.run, workdir=str(tmp_path))
+    rows = main.run(dataclasses.replace(config, run=run))["rows"]
+    assert {a[2].epsilon for a in asked} == {1e-2, 1e-3}
+    swept = [r for r in rows if r["metric"].endswith("ALICE by its radius")]
+    assert {(r["name"], r["measured"]) for r in swept} == {
+        ("ε = 0.001", 1.0),
+        ("ε = 0.001", 2.0),
+    }
+
+
 def test_mistakes_are_named():
     with pytest.raises(InputError, match="--seeds 0: expected 1 or more"):
         config_of("mctaco", "--seeds", "0").check()
@@ -152,6 +254,10 @@ def test_mistakes_are_named():
         config_of("mctaco", "--encoder", "planted").check()
     with pytest.raises(InputError, match="--warm-up 1.0: expected 0 up to 1"):
         config_of("mctaco", "--warm-up", "1").check()
+    with pytest.raises(InputError, match="expected 1 among them"):
+        config_of("mctaco", "--robustness.radii", "3").check()
+    with pytest.raises(InputError, match="expected ALICE among --systems"):
+        config_of("mctaco", "--systems", "plain").check()
 
 
 @pytest.mark.data
@@ -162,10 +268,10 @@ def test_mctaco_is_cut_as_the_readme_tells():
     config = config_of("mctaco")
     loaded = data.load(config, "mctaco")
     training, dev = loaded.split(config, 0)
-    assert 620 < len(training.examples) <= 640
+    assert 1480 < len(training.examples) <= 1500
     assert 280 < len(dev.examples) <= 300
-    assert 1400 < len(loaded.test.examples) <= 1420
-    assert max(loaded.buckets) <= 64
+    assert len(loaded.test.examples) == 9442
+    assert max(loaded.buckets) <= 48
 
 
 @pytest.mark.data

@@ -3,10 +3,14 @@
 import dataclasses
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
+from etils import epath
 
 from experiments.docbert_distillation import (
+    analyse,
     composed,
     costs,
     data,
@@ -16,17 +20,18 @@ from experiments.docbert_distillation import (
     students,
 )
 from experiments.docbert_distillation import teacher as teacher_lib
-from experiments.docbert_distillation.config import MAIN, PRESETS, Composed
-from jaxemb import train
+from experiments.docbert_distillation.config import MAIN, PRESETS, Composed, paper
+from jaxemb import losses, optim, perturb, pretrained, train
 from jaxemb.data import augment, rows, sources
 from jaxemb.errors import InputError
+from jaxemb.train import checkpoints, loop
 
 SMOKE = PRESETS["smoke"][1]
 QUIET = dataclasses.replace(SMOKE.run, progress=False)
 CONFIG = dataclasses.replace(
     SMOKE,
     run=QUIET,
-    students=dataclasses.replace(SMOKE.students, steps=3, evaluations=1),
+    students=dataclasses.replace(SMOKE.students, passes=0.3, evaluations=1),
 )
 
 
@@ -114,12 +119,10 @@ def test_the_other_direction_is_another_loss(task, inputs, logits, tmp_path):
     assert np.abs(runs[0].test - runs[1].test).max() > 1e-4
 
 
-def test_shuffled_sentences_change_what_an_encoder_says(task, tmp_path):
-    """While tf-idf stays the same, as tests/data/test_augment.py has it."""
+def test_shuffled_sentences_change_an_encoder_and_not_tf_idf(task, inputs, tmp_path):
+    """Card, check 7: both of the same documents."""
     loaded = teacher_lib.load(CONFIG, task)
     teacher = teacher_lib.Teacher(CONFIG, task, loaded, tmp_path)
-    from jaxemb import pretrained
-
     variables = pretrained.variables_above(
         loaded.model, teacher.module, jax.random.key(0)
     )
@@ -127,13 +130,23 @@ def test_shuffled_sentences_change_what_an_encoder_says(task, tmp_path):
     turned = [d._replace(sentences=d.sentences[::-1]) for d in documents]
     first, second = (teacher._logits(variables, d, 24) for d in (documents, turned))
     assert np.abs(first - second).max(axis=1).min() > 1e-4
+    for one, other in zip(documents, turned, strict=True):
+        shuffled = augment.shuffle_sentences(one.sentences, np.random.default_rng(1))
+        assert sorted(shuffled) == sorted(one.sentences) == sorted(other.sentences)
+        assert one.sentences != other.sentences
+        both = [data.content_words(d.words) for d in (one, other)]
+        (ids, values), (others, same) = (
+            inputs.tfidf.transform([words]) for words in both
+        )
+        np.testing.assert_array_equal(ids.values, others.values)
+        np.testing.assert_array_equal(values.values, same.values)
     again = teacher._logits(variables, documents[::-1], 24)[::-1]
     np.testing.assert_allclose(first, again, atol=1e-5)
 
 
 def test_scores_are_those_of_sets(task):
     documents = task.documents["test"][:6]
-    gold = scores.right(task, documents)
+    gold = task.right(documents)
     assert [tuple(np.flatnonzero(row)) for row in gold] == [
         d.classes for d in documents
     ]
@@ -150,11 +163,57 @@ def test_scores_are_those_of_sets(task):
     assert scores.predicted(single, worse).sum(axis=1).tolist() == [1] * 6
 
 
-def test_berts_size_is_the_one_that_table_3_prints():
-    bert = costs.of_paper()["BERT-base"]
+def test_macro_f1_is_that_of_the_classes_that_there_are(task):
+    """As scikit-learn has it for the labels that occur."""
+    metrics = pytest.importorskip("sklearn.metrics")
+    single = dataclasses.replace(task, multi_label=False)
+    documents = [d._replace(classes=(i % 3,)) for i, d in enumerate(
+        task.documents["test"][:12]
+    )]  # fmt: skip
+    logits = np.random.default_rng(0).normal(size=(12, 4))
+    found = scores.macro_f1(single, logits, documents)
+    gold = [d.classes[0] for d in documents]
+    wanted = metrics.f1_score(
+        gold, logits.argmax(1), labels=[0, 1, 2], average="macro", zero_division=0
+    )
+    assert (logits.argmax(1) == 3).any()  # a class that no document has, predicted
+    assert found == pytest.approx(wanted)
+    assert np.isnan(scores.class_scores(single, logits, documents)[3])
+
+
+def test_table_3_is_counted_as_the_paper_counts():
+    found = costs.of_paper()
+    bert = found["BERT-base"]
     parameters, operations = costs.published("BERT-base")
     assert round(bert.parameters / 1e6) == parameters
     assert bert.flops / 1e6 == pytest.approx(operations, rel=0.1)  # "about 30,000"
+    # 8 (300 h + h^2 + 2 h), less one of torch's two biases; the output layer not.
+    assert found["LSTM"].parameters == 8 * (300 * 512 + 512**2 + 512) == 3_330_048
+    for system in ("LSTM", "KimCNN", "LR"):
+        printed = costs.published(system)[0]
+        assert round(found[system].parameters / 1e6, 1) == printed
+    findings = analyse.Findings()
+    analyse._add_paper_costs(found, ("parameters (M)", "FLOPs (M)"), findings)
+    rows = {(r.name, r.metric): r for r in findings.rows}
+    for system in found:
+        row = rows[system, "FLOPs, BERT base's over its own, at the paper's sizes"]
+        assert row.measured == pytest.approx(bert.flops / found[system].flops, rel=1e-3)
+        assert row.published == costs.RATIOS[system]
+    assert {r.metric for r in findings.rows} <= set(findings.shown)
+    verdicts = {c.claim[-30:]: c.verdict for c in findings.claims}
+    assert len(verdicts) == 2
+    share = found["LSTM"].parameters / bert.parameters
+    assert (findings.claims[0].verdict == "supported") == (round(100 * share) <= 3)
+
+
+def test_han_is_counted_at_the_sentences_that_there_are():
+    sizes = {"classes": 4, "words": 10, "dim": 8, "length": 8}
+    short, whole = (
+        costs.of_student(CONFIG, "HAN", **sizes, sentences=s).flops
+        for s in ((2, 4), None)
+    )
+    assert short < 0.5 * whole
+    assert costs.width_parameters(CONFIG, 6, classes=4, dim=8) > 0
 
 
 def test_table_3_at_the_papers_sizes():
@@ -180,6 +239,14 @@ def test_table_3_at_the_papers_sizes():
         ({"factor": 0}, "--factor 0: expected 1 or more"),
         ({"documents": (5, 0, 5)}, "expected 1 or more of each"),
         ({"data": "imdb", "documents": (25_000, 1, 5)}, "at most 25,000"),
+        (
+            {"teacher": dataclasses.replace(SMOKE.teacher, epoch_sweep=(4,))},
+            "epoch-sweep .*: expected 1 or more, fewer than the 4",
+        ),
+        (
+            {"students": dataclasses.replace(SMOKE.students, passes=0.0)},
+            "--students.passes 0.0",
+        ),
     ],
 )
 def test_settings_that_make_no_run_are_named(changes, problem):
@@ -236,13 +303,157 @@ def test_effects_and_interactions_are_those_of_a_linear_model():
         np.testing.assert_allclose((more - less) / 2, coefficients, atol=1e-12)
 
 
-@pytest.mark.slow
+def test_another_run_is_not_taken_for_this_one(task, inputs, logits, tmp_path):
+    def system(config, of=task, words=inputs):
+        return students.System(config, of, words, logits, tmp_path, "LR")
+
+    first = system(CONFIG).fit("KD", 0)
+    again = system(CONFIG).fit("KD", 0)
+    np.testing.assert_array_equal(first.test, again.test)
+    heavier = dataclasses.replace(CONFIG, weight=2.0)
+    with pytest.raises(InputError, match="holds a run with settings"):
+        system(heavier).fit("KD", 0)
+    turned = dataclasses.replace(  # other labels of the same documents
+        task, documents={p: [d._replace(classes=(0,)) for d in own]
+                         for p, own in task.documents.items()}
+    )  # fmt: skip
+    with pytest.raises(InputError, match="holds a run with documents"):
+        system(CONFIG, turned).fit("KD", 0)
+
+
+def test_another_teacher_is_not_taken_for_this_one(task, tmp_path):
+    loaded = teacher_lib.load(CONFIG, task)
+    teacher = teacher_lib.Teacher(CONFIG, task, loaded, tmp_path)
+    loop.claim(epath.Path(teacher.folder), {"documents": "of something else"})
+    steps = CONFIG.teacher.epochs * 4  # 64 documents in batches of 16
+    (teacher.folder / checkpoints.FOLDER / str(steps)).mkdir(parents=True)
+    with pytest.raises(InputError, match="holds a run with documents"):
+        teacher.tune()
+
+
+def test_attacks_are_kept_by_their_radius(task, inputs, logits, tmp_path):
+    config = dataclasses.replace(CONFIG, study="composed")
+    single = dataclasses.replace(
+        task, multi_label=False,
+        documents={p: [d._replace(classes=d.classes[:1]) for d in own]
+                   for p, own in task.documents.items()},
+    )  # fmt: skip
+    words = data.read_inputs(config, single)
+    system = students.System(config, single, words, logits, tmp_path, "KimCNN")
+    run = system.fit("plain", 0)
+    small, large = (system.attacked(run, radius) for radius in (0.1, 50.0))
+    assert np.abs(large - small).max() > 1e-2
+    np.testing.assert_array_equal(system.attacked(run, 0.1), small)
+
+
+def test_the_average_of_a_pruned_lstm_is_of_pruned_weights():
+    """And what is removed is 0 in what is tested, too."""
+    config = dataclasses.replace(CONFIG, composed=Composed(sparsity=0.75, period=1))
+    steps = 20
+    tx = model.optimizer(config, "LSTM", pruned_over=steps)
+    rng = np.random.default_rng(0)
+    params = {"recurrent": jnp.asarray(rng.normal(size=(4, 5)), jnp.float32)}
+    state, average = tx.init(params), np.zeros((4, 5))
+    decay, total = config.students.ema, 0.0
+    update = jax.jit(tx.update)
+    for _ in range(steps):
+        gradient = {"recurrent": jnp.asarray(rng.normal(size=(4, 5)), jnp.float32)}
+        updates, state = update(gradient, state, params)
+        params = optax.apply_updates(params, updates)
+        average = decay * average + (1 - decay) * np.asarray(params["recurrent"])
+        total = decay * total + (1 - decay)
+    [found] = optim.all_ema_params(state)
+    np.testing.assert_allclose(found["recurrent"], average / total, rtol=1e-4)
+    removed = np.asarray(params["recurrent"]) == 0
+    assert removed.sum() == 15
+    tested = np.asarray(model.params_of(params, found)["recurrent"])
+    np.testing.assert_array_equal(tested == 0, removed)
+    np.testing.assert_array_equal(
+        tested[~removed], np.asarray(found["recurrent"])[~removed]
+    )
+    np.testing.assert_array_equal(
+        model.params_of(params, None)["recurrent"], params["recurrent"]
+    )
+
+
+def test_adversarial_students_keep_the_penalties_of_their_states(task, inputs):
+    """An objective without changes is the plain loss, whatever is added to it."""
+    heavy = dataclasses.replace(
+        CONFIG.students, activation=0.5, temporal=0.25, dropout=0.0, type_dropout=0.0,
+        weight_drop=(0.0, 0.0),
+    )  # fmt: skip
+    config = dataclasses.replace(CONFIG, students=heavy)
+    module = model.build(config, "LSTM", task.classes, 1)
+    columns = model.columns_of("LSTM", inputs.columns["dev"])
+    taken = {"words": columns["words"].padded(np.arange(4), 32)}
+    given = model.inputs_of("LSTM", taken, inputs)
+    batch = {
+        "inputs": jax.tree.map(jnp.asarray, given),
+        "labels": jnp.asarray(columns["labels"][:4]),
+        "teacher": jnp.zeros((4, task.classes)),
+        "weight": jnp.zeros(4),
+        "gold": jnp.ones(4, bool),
+    }
+    variables = module.init(jax.random.key(0), **batch["inputs"], deterministic=True)
+    variables = {"params": variables["params"]}
+    values = {}
+    for name, objective in (("plain", None), ("changed", perturb.plain())):
+        loss = model.loss_fn(config, "LSTM", module, "student_teacher", objective)
+        values[name] = float(jax.jit(loss)(variables, batch, jax.random.key(1))[0])
+    assert values["changed"] == pytest.approx(values["plain"], rel=1e-5)
+    _, kept = module.apply(
+        variables, **batch["inputs"], deterministic=True, mutable="intermediates"
+    )
+    size, change = losses.activation_penalty(
+        kept["intermediates"]["states"][0], batch["inputs"]["mask"]
+    )
+    light = dataclasses.replace(
+        config, students=dataclasses.replace(heavy, activation=0.0, temporal=0.0)
+    )
+    loss = model.loss_fn(light, "LSTM", module, "student_teacher", perturb.plain())
+    bare = float(jax.jit(loss)(variables, batch, jax.random.key(1))[0])
+    more = float((0.5 * size + 0.25 * change).mean())
+    assert values["changed"] == pytest.approx(bare + more, rel=1e-5)
+
+
+def test_hedwigs_files_are_read_from_the_data_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("JAXEMB_DATA", str(tmp_path))
+    place = tmp_path / "hedwig-data" / "datasets" / "AAPD"
+    place.mkdir(parents=True)
+    for part, count in (("train", 3), ("dev", 2), ("test", 2)):
+        lines = [f"01{i % 2}\tOn {part}. Of {i}." for i in range(count)]
+        (place / f"{part}.tsv").write_text("\n".join(lines) + "\n")
+    config = PRESETS["aapd-paper"][1]
+    names, parts, used = data._hedwig(config)
+    assert names == ("class 0", "class 1", "class 2")
+    assert {part: len(own) for part, own in parts.items()} == {
+        "train": 3,
+        "dev": 2,
+        "test": 2,
+    }
+    assert [d.classes for d in parts["train"]] == [(1,), (1, 2), (1,)]
+    assert len(parts["train"][0].sentences) == 2
+    assert used.name == "hedwig-aapd"
+    _, few, used = data._hedwig(dataclasses.replace(config, documents=(1, 1, 1)))
+    assert {len(own) for own in few.values()} == {1}
+    assert used.kind == "subset"
+
+
+def test_figures_of_the_paper_are_of_the_same_classes():
+    assert paper(PRESETS["reuters"][1])["F1 (%)"]["teacher"] == 90.7
+    for name in ("imdb", "imdb-binary", "composed"):
+        assert paper(PRESETS[name][1]) == {}
+    assert paper(PRESETS["imdb-paper"][1])["accuracy (%)"]["KD-LSTM"] == 53.7
+    folders = [config.workdir for _, config in PRESETS.values()]
+    assert len(set(folders)) == len(folders)
+
+
 def test_a_teacher_pruning_and_adversarial_training_compose(tmp_path):
     config = dataclasses.replace(
         SMOKE,
         study="composed",
         run=dataclasses.replace(QUIET, workdir=str(tmp_path)),
-        students=dataclasses.replace(SMOKE.students, steps=80, evaluations=4),
+        students=dataclasses.replace(SMOKE.students, passes=20.0, evaluations=4),
         composed=Composed(sparsity=0.75, epsilon=0.5, period=2, radii=(0.5, 500.0)),
         factor=1,
     )
@@ -252,7 +463,7 @@ def test_a_teacher_pruning_and_adversarial_training_compose(tmp_path):
     assert len(set(names)) == 8
     scored = [
         train.evaluations(p.parent, students.DEV)[0]["step"]
-        for p in tmp_path.rglob("attacked.npy")
+        for p in tmp_path.rglob("attacked-0.5.npy")
     ]
     assert set(scored) == {20}  # when pruning is over
     zeros = {name: table[name, "parameters that are 0 (%)"] for name in names}
@@ -266,8 +477,8 @@ def test_a_teacher_pruning_and_adversarial_training_compose(tmp_path):
     assert np.mean(clean) > 40  # of four classes
     assert np.mean(changed) < np.mean(clean) - 20
     assert (tmp_path / "figures" / "composed.svg").exists()
-    mtimes = {p: p.stat().st_mtime for p in tmp_path.rglob("attacked.npy")}
-    assert len(mtimes) == 16
+    mtimes = {p: p.stat().st_mtime for p in tmp_path.rglob("attacked-*.npy")}
+    assert len(mtimes) == 32
     main.run(config)
     assert {p: p.stat().st_mtime for p in mtimes} == mtimes
 
@@ -276,7 +487,7 @@ def test_students_are_not_scored_before_they_are_pruned():
     late = dataclasses.replace(
         CONFIG,
         study="composed",
-        students=dataclasses.replace(CONFIG.students, steps=20, evaluations=4),
+        students=dataclasses.replace(CONFIG.students, passes=3.0, evaluations=4),
         composed=Composed(gradual=0.3),
     )
     with pytest.raises(InputError, match="gradual 0.3: expected above 0 and at most"):

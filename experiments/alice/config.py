@@ -24,7 +24,7 @@ class Perturbation:
     """The changes of embeddings that are trained against."""
 
     epsilon: float = 1e-3
-    """Radius of the ball."""
+    """Radius of the ball, unless `Grid.epsilons` are to choose from."""
     eta: float = 1e-3
     """Size of a step."""
     sigma: float = 1e-5
@@ -43,15 +43,40 @@ class Perturbation:
     same_dropout: bool = True
     """Whether clean and changed texts lose the same entries to dropout."""
 
+    def at(self, epsilon: float) -> "Perturbation":
+        """The same in a ball of another radius, step and start in proportion."""
+        share = epsilon / self.epsilon
+        return dataclasses.replace(
+            self, epsilon=epsilon, eta=share * self.eta, sigma=share * self.sigma
+        )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Grid:
+    """What is chosen by the held-out examples of the first seed; the test is unseen.
+
+    First the batch and the rate, by the plain system, then the radius, by ALICE. Where
+    nothing is named the config's own is taken.
+    """
+
+    batch_sizes: tuple[int, ...] = ()
+    learning_rates: tuple[float, ...] = ()
+    epsilons: tuple[float, ...] = ()
+    examples: int | None = None
+    """Training examples of these runs, if fewer than of the others."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Robustness:
     """How trained models are attacked."""
 
-    radii: tuple[float, ...] = (0.0, 1e-3, 3e-3, 1e-2)
+    radii: tuple[float, ...] = (1.0, 3.0)
+    """In radii of the ball that was trained in; 0 comes by itself."""
     steps: int = 2
-    examples: int = 64
-    """So many test examples, the first ones."""
+    examples: int = 256
+    """So many test examples, the first ones; of MC-TACO by whole questions."""
+    line_examples: int = 64
+    """Of which so many are also followed along a line."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -88,7 +113,12 @@ class Config(Experiment):
     """Share of the steps."""
     clip_norm: float = 1.0
     head_dropout: float = 0.1
+    evaluations: int = 1
+    """How often an epoch what is held out is scored."""
     perturbation: Perturbation = Perturbation()
+    grid: Grid = Grid()
+    sweep: tuple[float, ...] = ()
+    """Other radii at which ALICE is trained with every seed, rows of their own."""
     robustness: Robustness = Robustness()
 
     @property
@@ -104,7 +134,7 @@ class Config(Experiment):
 
     def check(self) -> None:
         """Names the first setting that makes no run."""
-        for name in ("seeds", "epochs", "batch_size"):
+        for name in ("seeds", "epochs", "batch_size", "evaluations"):
             if getattr(self, name) < 1:
                 flag = name.replace("_", "-")
                 raise InputError(f"--{flag} {getattr(self, name)}: expected 1 or more")
@@ -112,49 +142,67 @@ class Config(Experiment):
             raise InputError(
                 "--encoder planted: expected planted tasks, and only there"
             )
+        if 1.0 not in self.robustness.radii:
+            raise InputError(
+                f"--robustness.radii {self.robustness.radii}: expected 1 among them, "
+                "the radius trained in"
+            )
+        if self.grid.epsilons and "ALICE" not in self.systems:
+            raise InputError("--grid.epsilons: expected ALICE among --systems")
         if not 0 <= self.warm_up < 1:
             raise InputError(f"--warm-up {self.warm_up}: expected 0 up to 1")
 
 
-# On one core: as much data as an hour and a half takes. All of MiniLM's layers: below
-# the last its first state is nearly the same for all texts (standard deviation 0.0004
-# after three layers, 0.25 after six), and changes of it are lost in rounding.
+# On one core. All of MiniLM's layers: below the last its first state is nearly the same
+# for all texts (standard deviation 0.0004 after three layers, 0.25 after six), and
+# changes of it are lost in rounding.
 _SMALL = Perturbation(epsilon=3e-3, eta=3e-3, sigma=3e-4)
+_SMALL_GRID = Grid(
+    learning_rates=(5e-5, 1e-4, 2e-4), epsilons=(1e-3, 3e-3, 1e-2), examples=480
+)
 _PAPER = Config(
     encoder="roberta-large",
     head_dropout=0.3,
     systems=(*SYSTEMS, "SMART+Bregman", "ALICE+Bregman"),
     buckets=4,
+    grid=Grid(
+        batch_sizes=(16, 32, 64),
+        learning_rates=(1e-5, 2e-5, 3e-5, 5e-5),
+        epsilons=(1e-5, 1e-3, 1e-2, 1e-1),
+    ),
 )
 
 PRESETS = {
     "mctaco": (
-        "MC-TACO, MiniLM, 640 candidates a seed, five seeds; 80 minutes",
+        "MC-TACO, MiniLM, 1,500 candidates a seed, five seeds; 160 minutes",
         Config(
             preset="mctaco",
-            examples=640,
+            examples=1500,
             dev_examples=300,
-            test_examples=1420,
-            longest=64,
-            epochs=2,
+            longest=48,
+            epochs=1,
+            evaluations=2,
             batch_size=16,
             learning_rate=1e-4,
             head_dropout=0.3,
             perturbation=_SMALL,
+            grid=_SMALL_GRID,
         ),
     ),
     "comve": (
-        "ComVE, subtask A, MiniLM, 720 pairs a seed, five seeds; 75 minutes",
+        "ComVE, subtask A, MiniLM, 2,000 pairs a seed, five seeds; 105 minutes",
         Config(
             preset="comve",
             tasks=("comve",),
-            examples=720,
+            examples=2000,
             dev_examples=300,
             longest=32,
-            epochs=2,
+            epochs=1,
+            evaluations=2,
             batch_size=16,
             learning_rate=1e-4,
             perturbation=_SMALL,
+            grid=_SMALL_GRID,
         ),
     ),
     "mctaco-large": (
@@ -168,12 +216,12 @@ PRESETS = {
         ),
     ),
     "smoke": (
-        "planted questions, both heads, three systems; a minute",
+        "planted questions of both heads, plain and ALICE; half a minute",
         Config(
             preset="smoke",
             tasks=("planted pairs", "planted choices"),
             encoder="planted",
-            systems=("plain", "ALICE", "ALICE+Bregman"),
+            systems=("plain", "ALICE"),
             seeds=2,
             longest=16,
             buckets=1,
@@ -181,7 +229,10 @@ PRESETS = {
             batch_size=16,
             learning_rate=1e-2,
             perturbation=Perturbation(epsilon=1e-2, eta=1e-2, sigma=1e-3),
-            robustness=Robustness(radii=(0.0, 1e-1), steps=1, examples=16),
+            grid=Grid(epsilons=(1e-2, 2e-2)),
+            robustness=Robustness(
+                radii=(1.0, 10.0), steps=1, examples=16, line_examples=16
+            ),
         ),
     ),
 }

@@ -2,17 +2,14 @@
 
 import dataclasses
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from experiments.alice.config import PAIRS, Config, Task
+from experiments.common import encoders
 from experiments.common.datasets import described, planted
-from jaxemb import nn, pretrained
+from jaxemb import pretrained
 from jaxemb.data import batching, commonsense, sources, synthetic
 from jaxemb.data.commonsense import Candidate, Choice
 from jaxemb.errors import InputError
@@ -30,6 +27,7 @@ TITLES = {
     "planted choices": "planted choices",
 }
 Examples = Sequence[Candidate] | Sequence[Choice]
+FOLDS = 5
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -43,6 +41,21 @@ class Part:
         """Some of them, in the order given."""
         kept: Any = [self.examples[row] for row in rows]
         return Part(kept, batching.take(self.columns, rows))
+
+    def some(self, most: int | None, rng: np.random.Generator | None = None) -> "Part":
+        """The first whole groups, or in a random order, that do not exceed `most`."""
+        groups: dict[tuple[str, ...], list[int]] = {}
+        for row, example in enumerate(self.examples):
+            groups.setdefault(_group(example), []).append(row)
+        each = list(groups.values())
+        if rng is not None:
+            each = [each[i] for i in rng.permutation(len(each))]
+        rows: list[int] = []
+        for own in each:
+            if most is not None and rows and len(rows) + len(own) > most:
+                break
+            rows += own
+        return self.take(np.array(rows))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -68,25 +81,25 @@ class Loaded:
     def split(self, config: Config, seed: int) -> tuple[Part, Part]:
         """What a seed trains on, and what chooses its epoch."""
         rng = np.random.default_rng([seed, 12])
-        if self.dev is not None:
-            train = _drawn(self.pool, config.examples, rng)
-            return train, _first(self.dev, config.dev_examples)
-        groups = [_group(example) for example in self.pool.examples]
-        folds = questions.grouped_folds(groups, 5, seed=0)
-        held = folds == seed % 5
-        train = self.pool.take(np.flatnonzero(~held))
-        dev = self.pool.take(np.flatnonzero(held))
-        return _drawn(train, config.examples, rng), _first(dev, config.dev_examples)
+        train, dev = self.pool, self.dev
+        if dev is None:
+            groups = [_group(example) for example in self.pool.examples]
+            held = questions.grouped_folds(groups, FOLDS, seed=0) == seed % FOLDS
+            train = self.pool.take(np.flatnonzero(~held))
+            dev = self.pool.take(np.flatnonzero(held))
+        return train.some(config.examples, rng), dev.some(config.dev_examples)
 
 
 def load(config: Config, task: Task) -> Loaded:
     """Reads a task, cuts its texts and keeps of the encoder what they need."""
     parts, used = _read(task)
     if config.planted:
-        encoder = _planted_encoder(parts)
+        texts = [t for own in parts.values() for e in own for t in texts_of(e)]
+        both = [" ".join((t,) if isinstance(t, str) else t) for t in texts]
+        encoder = encoders.planted(both)
     else:
-        encoder, its_data = load_encoder(config)
-        used = (*used, *its_data)
+        encoder, its_data = encoders.load(config.encoder)
+        used = (*used, its_data)
     cutter = dataclasses.replace(
         pretrained.Cutter.of(encoder),
         longest=min(config.longest, encoder.config.longest),
@@ -107,30 +120,11 @@ def load(config: Config, task: Task) -> Loaded:
         options=0 if task in PAIRS else len(parts["test"][0].options),
         pool=made["train"],
         dev=made.get("dev"),
-        test=_first(made["test"], config.test_examples),
+        test=made["test"].some(config.test_examples),
         buckets=batching.length_buckets(lengths, config.buckets),
         encoder=encoder,
         data=used,
     )
-
-
-def load_encoder(
-    config: Config,
-) -> tuple[pretrained.Pretrained, tuple[results.Data, ...]]:
-    """The encoder that a config names, and what results call it."""
-    if config.encoder in sources.DATA_SETS:
-        found = sources.get(config.encoder)
-        model = pretrained.load_hf(str(found.part("config").parent))
-        return model, (described(found),)
-    model = pretrained.load_hf(config.encoder)
-    used = results.Data(
-        name=Path(config.encoder).name,
-        kind="real",
-        source="a folder of weights",
-        sha256=None,
-        size=0,
-    )
-    return model, (used,)
 
 
 def texts_of(example: Candidate | Choice) -> list[tuple[str, str] | str]:
@@ -190,31 +184,6 @@ def _planted(task: Task) -> tuple[dict[str, Any], tuple[results.Data, ...]]:
     return {"train": rows[:cut], "test": rows[cut:]}, (planted(task, len(rows)),)
 
 
-def _planted_encoder(parts: dict[str, Any]) -> pretrained.Pretrained:
-    """A small encoder of random weights over whole words."""
-    texts = [t for own in parts.values() for e in own for t in texts_of(e)]
-    words = sorted({w for text in texts for side in _sides(text) for w in side.split()})
-    names = {w: i for i, w in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", *words])}
-    tokenizer = Tokenizer(models.WordLevel(names, "[UNK]"))
-    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]",
-        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
-        special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
-    )
-    shape = nn.TextConfig(
-        vocab=len(names), dim=16, layers=1, heads=2, inner=16, positions=16
-    )
-    ids = jnp.ones((1, 2), jnp.int32)
-    params = nn.Bert(shape).init(jax.random.key(0), ids, ids > 0, deterministic=True)
-    params = jax.tree.map(np.asarray, params["params"])
-    return pretrained.Pretrained(shape, "bert", params, tokenizer.to_str().encode())
-
-
-def _sides(text: tuple[str, str] | str) -> tuple[str, ...]:
-    return (text,) if isinstance(text, str) else text
-
-
 def _columns(
     examples: Examples, cutter: pretrained.Cutter
 ) -> dict[str, np.ndarray | batching.Ragged]:
@@ -259,29 +228,3 @@ def _group(example: Candidate | Choice) -> tuple[str, ...]:
     if isinstance(example, Candidate):
         return example.group
     return (example.passage or example.id,)
-
-
-def _drawn(part: Part, most: int | None, rng: np.random.Generator) -> Part:
-    """Whole groups in a random order, as many as do not exceed `most`."""
-    groups: dict[tuple[str, ...], list[int]] = {}
-    for row, example in enumerate(part.examples):
-        groups.setdefault(_group(example), []).append(row)
-    names = list(groups)
-    order = [groups[names[i]] for i in rng.permutation(len(names))]
-    return part.take(_up_to(order, most))
-
-
-def _first(part: Part, most: int | None) -> Part:
-    groups: dict[tuple[str, ...], list[int]] = {}
-    for row, example in enumerate(part.examples):
-        groups.setdefault(_group(example), []).append(row)
-    return part.take(_up_to(list(groups.values()), most))
-
-
-def _up_to(groups: list[list[int]], most: int | None) -> np.ndarray:
-    rows: list[int] = []
-    for own in groups:
-        if most is not None and rows and len(rows) + len(own) > most:
-            break
-        rows += own
-    return np.array(rows)

@@ -1,12 +1,15 @@
 """Tunes every system on every task with every seed, and judges the claims."""
 
+import dataclasses
+
 import jax
 import numpy as np
 from etils import epath
 
-from experiments.alice import data
+from experiments.alice import data, tuning
 from experiments.alice.config import PAPER, Config
-from experiments.alice.model import LINE, Measured, Tuner
+from experiments.alice.model import LINE
+from experiments.alice.tuning import Measured
 from experiments.common.findings import Findings
 from jaxemb import terminal
 from jaxemb.analysis import figures
@@ -32,15 +35,25 @@ def run(config: Config) -> dict:
     for task in config.tasks:
         loaded = data.load(config, task)
         used |= {one.name: one for one in loaded.data}
-        tuner = Tuner(config, loaded, workdir)
         _tell(config, loaded, findings)
+        tuner, setting, tried, choices = tuning.choose(config, loaded, workdir)
+        folders += choices
+        _tell_choice(loaded, setting, tried, findings)
         found: Found = {system: [] for system in config.systems}
+        swept: dict[float, list[Measured]] = {radius: [] for radius in config.sweep}
         for seed in range(config.seeds):
             for system in config.systems:
-                found[system].append(tuner.measured(system, seed))
+                found[system].append(tuner.measured(system, seed, setting))
                 folders.append(tuner.folder(system, seed))
+            for radius, own in swept.items():
+                there, of = setting._replace(epsilon=radius), f", ε = {radius:g}"
+                own.append(tuner.measured("ALICE", seed, there, of))
+                folders.append(tuner.folder("ALICE", seed, of))
+        seconds = {s: tuner.step_seconds(s, setting) for s in config.systems}
         _report(config, loaded, found, findings)
-        _draw(config, task, found, workdir)
+        _report_times(loaded, seconds, findings)
+        _report_sweep(loaded, swept, findings)
+        _draw(config, task, found, setting.epsilon, workdir)
     return findings.publish(
         workdir,
         config,
@@ -66,6 +79,13 @@ def _tell(config: Config, loaded: data.Loaded, findings: Findings) -> None:
     )
 
 
+def _tell_choice(loaded: data.Loaded, setting, tried, findings: Findings) -> None:
+    title = data.TITLES[loaded.task]
+    findings.notes[f"{title}: chosen"] = setting._asdict()
+    for name, score in tried.items():
+        findings.add(name, f"{title}, held-out score of the choice (%)", [score])
+
+
 def _report(
     config: Config, loaded: data.Loaded, found: Found, findings: Findings
 ) -> None:
@@ -78,18 +98,13 @@ def _report(
                 system, f"{title}, {metric}", [one.scores[metric] for one in own]
             )
         if metric in main:
-            findings.shown.append(f"{title}, {metric}")
-            _claims(f"{title}, {metric}", metric, found, findings)
-    radii = config.robustness.radii
-    for name, unit in (("accuracy", " (%)"), ("divergence", ""), ("ratio", " (%)")):
-        for place, radius in enumerate(radii):
-            metric = f"{title}, attacked at {radius:g}: {name}{unit}"
+            held_out = f"{title}, {metric}, held out"
             for system, own in found.items():
-                values = [one.attacked[name][place] for one in own]
-                findings.add(system, metric, values)
-            if radius and name != "ratio":
-                findings.shown.append(metric)
-    _robust(title, radii, found, findings)
+                findings.add(system, held_out, [one.dev[metric] for one in own])
+            findings.shown += [f"{title}, {metric}", held_out]
+            _claims(f"{title}, {metric}", metric, found, findings)
+    _report_attacks(config, title, found, findings)
+    _robust(config, title, found, findings)
     for kind in ("labelled_ratio", "virtual_ratio"):
         for system, own in found.items():
             if all(kind in one.ratios for one in own):
@@ -103,6 +118,45 @@ def _report(
         findings.add(system, f"{title}, epoch chosen", [one.epoch for one in own])
 
 
+def _report_attacks(config: Config, title: str, found: Found, findings) -> None:
+    units = {"accuracy": " (%)", "loss": "", "divergence": "", "ratio": " (%)"}
+    for name, unit in units.items():
+        for place, radius in enumerate((0.0, *config.robustness.radii)):
+            if not radius and name in ("divergence", "ratio"):
+                continue  # 0 by what they are
+            metric = f"{title}, {_where(radius)}: {name}{unit}"
+            for system, own in found.items():
+                values = [one.attacked[name][place] for one in own]
+                findings.add(system, metric, values)
+            if radius and name != "ratio":
+                findings.shown.append(metric)
+
+
+def _where(radius: float) -> str:
+    if not radius:
+        return "the examples of the attacks, unchanged"
+    return "attacked within ε" if radius == 1 else f"attacked within {radius:g} ε"
+
+
+def _report_times(loaded: data.Loaded, seconds, findings: Findings) -> None:
+    metric = f"{data.TITLES[loaded.task]}, step_time (ms)"
+    for system, own in seconds.items():
+        findings.add(system, metric, [1e3 * own])
+    if "plain" in seconds:
+        ratio = f"{data.TITLES[loaded.task]}, step_time over the plain step's"
+        for system, own in seconds.items():
+            findings.add(system, ratio, [own / seconds["plain"]])
+        findings.shown.append(ratio)
+
+
+def _report_sweep(loaded: data.Loaded, swept, findings: Findings) -> None:
+    title = data.TITLES[loaded.task]
+    for radius, own in swept.items():
+        for metric in list(own[0].scores)[: 1 if loaded.options else 2]:
+            name = f"{title}, {metric}, ALICE by its radius"
+            findings.add(f"ε = {radius:g}", name, [one.scores[metric] for one in own])
+
+
 def _claims(metric: str, name: str, found: Found, findings: Findings) -> None:
     for better, worse in [*_ORDER, *_BREGMAN]:
         if better in found and worse in found:
@@ -113,28 +167,31 @@ def _claims(metric: str, name: str, found: Found, findings: Findings) -> None:
             )
 
 
-def _robust(title: str, radii: tuple[float, ...], found: Found, findings) -> None:
-    """Whether training against changes helps against them, at the largest radius."""
+def _robust(config: Config, title: str, found: Found, findings: Findings) -> None:
+    """Whether training against changes helps against them, in the ball trained in."""
+    place = 1 + config.robustness.radii.index(1.0)
     for better in ("ADV", "SMART", "ALICE"):
         if better not in found or "plain" not in found:
             continue
         rows = [found[system] for system in (better, "plain")]
         findings.beats(
-            f"attacked at {radii[-1]:g}, {better} is right more often than plain: "
-            f"{title}",
-            *([one.attacked["accuracy"][-1] for one in own] for own in rows),
+            f"attacked within ε, {better} is right more often than plain: {title}",
+            *([one.attacked["accuracy"][place] for one in own] for own in rows),
         )
         findings.beats(
-            f"attacked at {radii[-1]:g}, {better} changes its mind less than plain "
-            f"(KL): {title}",
-            *([-one.attacked["divergence"][-1] for one in own] for own in rows),
+            f"attacked within ε, {better} changes its mind less than plain (KL): "
+            f"{title}",
+            *([-one.attacked["divergence"][place] for one in own] for own in rows),
         )
 
 
-def _draw(config: Config, task: str, found: Found, workdir: epath.Path) -> None:
-    title, radii = data.TITLES[task], config.robustness.radii
+def _draw(
+    config: Config, task: str, found: Found, epsilon: float, workdir: epath.Path
+) -> None:
+    title, radii = data.TITLES[task], (0.0, *config.robustness.radii)
     seeds = f"95 % bands over {config.seeds} seeds"
-    for name, what in (("accuracy", "accuracy (%)"), ("divergence", "KL")):
+    whats = {"accuracy": "accuracy (%)", "loss": "loss", "divergence": "KL"}
+    for name, what in whats.items():
         lines = {
             system: figures.banded(
                 list(radii),
@@ -143,7 +200,11 @@ def _draw(config: Config, task: str, found: Found, workdir: epath.Path) -> None:
             for system, own in found.items()
         }
         figures.save(
-            figures.curves(lines, f"{title}: {what} under attack", x_label="radius"),
+            figures.curves(
+                lines,
+                f"{title}: {what} under attack",
+                x_label=f"radius, in ε = {epsilon:g}",
+            ),
             workdir / "figures" / f"{task.replace(' ', '-')}-{name}.svg",
             f"Test examples whose embeddings are changed to raise the loss, {seeds}; "
             "radii are largest entries of the change of a piece's embedding.",
@@ -158,7 +219,7 @@ def _draw(config: Config, task: str, found: Found, workdir: epath.Path) -> None:
         figures.curves(
             lines,
             f"{title}: loss on a line through the embeddings",
-            x_label=f"distance in steps of {max(radii):g}",
+            x_label=f"distance in steps of {max(radii) * epsilon:g}",
         ),
         workdir / "figures" / f"{task.replace(' ', '-')}-line.svg",
         f"Mean test loss along the slope of each text, {seeds}.",
@@ -169,13 +230,7 @@ def _part(config: Config, one: results.Data) -> results.Data:
     """A data set of which not all is used is a subset."""
     capped = config.examples is not None or config.test_examples is not None
     if one.name in config.tasks and capped and one.kind == "real":
-        return results.Data(
-            name=one.name,
-            kind="subset",
-            source=one.source,
-            sha256=one.sha256,
-            size=one.size,
-        )
+        return dataclasses.replace(one, kind="subset")
     return one
 
 
@@ -185,5 +240,8 @@ def _told(config: Config) -> dict:
         "interval": f"95 %: Student t over {config.seeds} seeds, for claims over "
         "differences paired by seed (the same examples, order, head and dropout); one "
         "test part, whose sampling is not in it",
-        "chosen by": "the epoch of best F1 (pairs) or accuracy on what is held out",
+        "chosen by": "the epoch of best F1 (pairs) or accuracy on what is held out; "
+        "batch, rate (by plain) and radius (by ALICE) likewise, of the first seed",
+        "held out": "scores of each seed's own fold (or of the development part), the "
+        "mean being that of a cross-validation; the epoch was chosen by them",
     }

@@ -1,7 +1,6 @@
-"""A head above an encoder, what it is tuned by, and what is measured of it."""
+"""A head above an encoder: what it computes, is tuned by, and is attacked by."""
 
 import dataclasses
-import json
 import math
 from typing import Any, NamedTuple
 
@@ -9,40 +8,67 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from etils import epath
+from scipy import special
 
 from experiments.alice.config import Config, System
 from experiments.alice.data import Loaded, Part
-from experiments.common.devices import mesh_for
-from jaxemb import losses, nn, optim, perturb, pretrained, storage, terminal, train
+from jaxemb import losses, nn, optim, perturb, pretrained, train
 from jaxemb.data import batching
 from jaxemb.eval import questions
-from jaxemb.train import checkpoints, results
-
-DEV = "dev/score"
-
-
-class Measured(NamedTuple):
-    """What a trained model scores, as JSON keeps it."""
-
-    scores: dict[str, float]
-    """Metric to value, in per cent."""
-    attacked: dict[str, list[float]]
-    """`accuracy` (%), `loss`, `divergence` and `ratio` (%), one a radius."""
-    line: list[float]
-    """The mean loss at the points of a line through the embeddings."""
-    ratios: dict[str, float]
-    """Size of the changes that were trained against, relative to embeddings (%)."""
-    epoch: int
-
+from jaxemb.train.step import Step
 
 LINE = tuple(float(t) for t in np.linspace(-2, 2, 9))
-"""Points of that line, in radii of the largest attack."""
+"""Points of a line through the embeddings, in radii of the largest attack."""
+BALL = "ball"
+"""The collection that holds the radius trained in: one program serves all of them."""
 
 
-def objective_of(config: Config, system: System) -> perturb.Objective:
-    """The objective of a system."""
+class Attacked(NamedTuple):
+    """What attacks do, as JSON keeps it."""
+
+    scores: dict[str, list[float]]
+    """`accuracy` (%), `loss`, `divergence` and `ratio` (%): clean, then by radius."""
+    line: list[float]
+    """The mean loss at the points of `LINE`."""
+
+
+class RatesState(NamedTuple):
+    """State of `scale_by_rates`."""
+
+    count: Any  # int32 scalar: updates so far
+    rates: Any  # one an update; 0 after the last
+
+
+def scale_by_rates(
+    schedule: optax.Schedule, num_steps: int, room: int
+) -> optax.GradientTransformation:
+    """Times minus the rates of a schedule, which are part of the state.
+
+    So one compiled step serves every schedule with at most `room` updates.
+    """
+
+    def init_fn(params):
+        del params
+        steps = jnp.arange(room)
+        rates = jnp.where(steps < num_steps, jax.vmap(schedule)(steps), 0)
+        return RatesState(jnp.zeros([], jnp.int32), rates.astype(jnp.float32))
+
+    def update_fn(updates, state, params=None):
+        del params
+        rate = state.rates[state.count]
+        scaled = jax.tree.map(lambda u: -rate.astype(u.dtype) * u, updates)
+        return scaled, RatesState(state.count + 1, state.rates)
+
+    return optax.GradientTransformation(init_fn, update_fn)
+
+
+def objective_of(
+    config: Config, system: System, epsilon: Any = None
+) -> perturb.Objective:
+    """The objective of a system, in a ball of the config unless `epsilon` is told."""
     own = config.perturbation
+    if epsilon is not None:
+        own = own.at(epsilon)
     ascent = perturb.Ascent(
         steps=own.steps,
         epsilon=own.epsilon,
@@ -64,20 +90,19 @@ def objective_of(config: Config, system: System) -> perturb.Objective:
     return dataclasses.replace(made, same_dropout=own.same_dropout)
 
 
-class Tuner:
-    """Tunes and measures the systems of one task."""
+class Classifier:
+    """The model of a task, and the programs that are compiled of it."""
 
-    def __init__(self, config: Config, loaded: Loaded, workdir: epath.Path):
-        self._config, self._loaded, self._workdir = config, loaded, workdir
+    def __init__(self, config: Config, loaded: Loaded):
+        self._config, self._loaded = config, loaded
         shape, dropout = loaded.encoder.config, config.head_dropout
         self.module = (
             nn.MultipleChoice(shape, dropout)
             if loaded.options
             else nn.SequenceClassifier(2, shape, dropout)
         )
-        self._steps: dict[tuple[str, int], Any] = {}
         self._logits = train.everywhere(self._clean)
-        self._attack = jax.jit(self._attacked, static_argnums=0)
+        self._attack = jax.jit(self._attacked)
         self._line = jax.jit(self._on_a_line)
 
     @property
@@ -87,10 +112,6 @@ class Tuner:
         Of pairs F1: exact match is high where everything is denied.
         """
         return "accuracy (%)" if self._loaded.options else "F1 (%)"
-
-    def folder(self, system: System, seed: int) -> epath.Path:
-        """Where a system is trained."""
-        return self._workdir / self._loaded.task / system / f"seed-{seed}"
 
     def batch(self, batch: batching.Batch) -> batching.Batch:
         """Options side by side, (batch, options, length); pairs are (batch, length)."""
@@ -124,10 +145,13 @@ class Tuner:
 
         return logits
 
-    def loss(self, objective: perturb.Objective):
+    def loss(self, system: System):
         """The loss of a step, as `train.make_step` takes it."""
 
         def loss(variables, batch, key):
+            ball = variables.get(BALL, {"epsilon": None})
+            objective = objective_of(self._config, system, ball["epsilon"])
+
             def loss_of(logits):
                 return losses.softmax_cross_entropy(logits, batch["labels"])
 
@@ -148,22 +172,36 @@ class Tuner:
 
         return loss
 
-    def step(self, system: System, num_steps: int):
-        """The optimiser of a system and its step."""
+    def optimizer(
+        self, system: System, rate: float, num_steps: int, room: int
+    ) -> optax.GradientTransformation:
+        """Adam, clipped, its rate up over the warm-up and down to 0.
+
+        Args:
+          system: the Bregman term needs averaged parameters.
+          rate: the highest.
+          num_steps: of the run.
+          room: of the longest run.
+        """
         config = self._config
-        objective = objective_of(config, system)
         warm_up = min(math.ceil(config.warm_up * num_steps), num_steps - 1)
         parts = [
             optax.clip_by_global_norm(config.clip_norm),
-            optax.adam(optim.warmup_linear(config.learning_rate, warm_up, num_steps)),
+            optax.scale_by_adam(),
+            scale_by_rates(
+                optim.warmup_linear(rate, warm_up, num_steps), num_steps, room
+            ),
         ]
-        if objective.proximal:
+        if objective_of(config, system).proximal:
             decay = config.perturbation.decay
             parts.append(optim.parameter_ema(decay, debias=False))
-        tx = optax.chain(*parts)
-        plain = train.make_step(self.loss(objective), tx)
-        if not objective.proximal:
-            return tx, plain
+        return optax.chain(*parts)
+
+    def step(self, system: System, tx: optax.GradientTransformation) -> Step:
+        """The step of a system."""
+        plain = train.make_step(self.loss(system), tx)
+        if not objective_of(self._config, system).proximal:
+            return plain
 
         def step(state, batch):
             averaged = {"averaged": optim.ema_params(state.opt_state)}
@@ -171,15 +209,7 @@ class Tuner:
             new, metrics = plain(seen, batch)
             return dataclasses.replace(new, frozen=state.frozen), metrics
 
-        return tx, step
-
-    def _compiled(self, system: System, num_steps: int):
-        """The same, compiled once for all seeds."""
-        if (system, num_steps) not in self._steps:
-            tx, step = self.step(system, num_steps)
-            mesh = mesh_for(self._config.batch_size)
-            self._steps[system, num_steps] = tx, train.data_parallel(step, mesh)
-        return self._steps[system, num_steps]
+        return step
 
     def variables(self, seed: int) -> dict[str, Any]:
         """The pretrained weights below a head drawn from N(0, 0.02)."""
@@ -190,71 +220,6 @@ class Tuner:
         kernel = head["output"]["kernel"]
         head["output"]["kernel"] = 0.02 * jax.random.normal(head_key, kernel.shape)
         return made
-
-    def measured(self, system: System, seed: int) -> Measured:
-        """Trains a system, or finds it measured."""
-        folder = self.folder(system, seed)
-        kept = folder / "measured.json"
-        if not kept.exists():
-            with results.recorded(folder):
-                found = self._fit(system, seed, folder)
-            storage.write_text(kept, json.dumps(found._asdict()) + "\n")
-            for name in (checkpoints.FOLDER, checkpoints.BEST):
-                (folder / name).rmtree(missing_ok=True)  # hundreds of megabytes a run
-        found = Measured(**json.loads(kept.read_text()))
-        told = ", ".join(f"{n} {v:.2f}" for n, v in list(found.scores.items())[:2])
-        terminal.say(f"{self._loaded.task} · {system} · seed {seed}: {told}")
-        return found
-
-    def _fit(self, system: System, seed: int, folder: epath.Path) -> Measured:
-        config = self._config
-        training, dev = self._loaded.split(config, seed)
-        plan = batching.Shuffled(
-            training.columns, config.batch_size, seed=seed, buckets=self._loaded.buckets
-        )
-        num_steps = config.epochs * plan.steps_per_epoch
-        tx, step = self._compiled(system, num_steps)
-
-        def evaluate(state: train.State) -> dict[str, float]:
-            return {DEV: self.scores(state.variables, dev)[self.chosen_by]}
-
-        key = jax.random.key(seed + 1000)
-        train.fit(
-            train.State.create(self.variables(seed), tx, key),
-            step,
-            lambda number: self.batch(plan(number)),
-            num_steps,
-            folder,
-            evaluate=evaluate,
-            evaluate_every=plan.steps_per_epoch,
-            keep_best=DEV,
-            keep=1,
-            log_every=10,
-            config={"system": system, "seed": seed, **_deciding(config)},
-            name=f"{self._loaded.task} {system} {seed}",
-            tensorboard=config.run.tensorboard,
-            progress=config.run.progress,
-        )
-        best = train.best_evaluation(folder, DEV)
-        saved = train.load_params(folder / checkpoints.BEST)
-        variables = {"params": jax.tree.map(jnp.asarray, saved["params"])}
-        attacked, line = self.robustness(variables)
-        lines = train.read_metrics(folder)
-        return Measured(
-            scores=self.scores(variables, self._loaded.test),
-            attacked=attacked,
-            line=line,
-            ratios={
-                name: 100 * float(np.mean(values))
-                for name in ("labelled_ratio", "virtual_ratio")
-                if (
-                    values := [
-                        x[f"train/{name}"] for x in lines if f"train/{name}" in x
-                    ]
-                )
-            },
-            epoch=best["step"] // plan.steps_per_epoch,
-        )
 
     def predictions(self, variables: Any, part: Part) -> np.ndarray:
         """The class of the highest logit, example by example."""
@@ -284,35 +249,45 @@ class Tuner:
         kinds = {f"exact match, {k.lower()} (%)": v for k, v in kinds.items()}
         return _percent({**scores, "candidates right (%)": accuracy, **kinds})
 
-    def robustness(self, variables: Any) -> tuple[dict[str, list[float]], list[float]]:
-        """Test examples under attack at every radius, and on a line."""
+    def robustness(self, variables: Any, epsilon: float) -> Attacked:
+        """Test examples clean, under attack in balls of radii, and on a line."""
         settings = self._config.robustness
-        count = min(settings.examples, len(self._loaded.test.examples))
-        part = self._loaded.test.take(np.arange(count))
-        size = min(2 * self._config.batch_size, count)
+        part = self._loaded.test.some(settings.examples)
+        size = min(2 * self._config.batch_size, len(part.examples))
         names = "accuracy", "loss", "divergence", "ratio"
-        totals = np.zeros((len(names), len(settings.radii)))
-        line = np.zeros(len(LINE))
+        totals = np.zeros((len(names), 1 + len(settings.radii)))
         for batch in batching.in_order(part.columns, size, self._loaded.buckets):
             fed, real = self.batch(batch), batch["weight"]
-            for place, radius in enumerate(settings.radii):
-                found = self._attack(settings.steps, variables, fed, radius)
+            logits = np.asarray(self._logits(variables, fed), np.float64)
+            own = np.take_along_axis(logits, batch["labels"][:, None], 1)[:, 0]
+            right = logits.argmax(-1) == batch["labels"]
+            totals[0, 0] += right @ real
+            totals[1, 0] += (special.logsumexp(logits, axis=-1) - own) @ real
+            for place, radius in enumerate(settings.radii, 1):
+                found = self._attack(variables, fed, radius * epsilon)
                 each = found.right, found.loss, found.divergence, found.ratio
-                totals[:, place] += [float(np.sum(np.asarray(x) * real)) for x in each]
-            line += np.asarray(self._line(variables, fed, max(settings.radii))) @ real
-        means = totals / count
+                totals[:, place] += [float(np.asarray(x) @ real) for x in each]
+        means = totals / len(part.examples)
         means[[0, 3]] *= 100
-        attacked = {
-            n: [float(x) for x in row] for n, row in zip(names, means, strict=True)
-        }
-        return attacked, [float(x) for x in line / count]
+        scores = dict(zip(names, means.tolist(), strict=True))
+        return Attacked(scores, self._line_of(variables, part, size, epsilon))
+
+    def _line_of(self, variables: Any, part: Part, size: int, epsilon: float):
+        some = part.some(self._config.robustness.line_examples)
+        reach = max(self._config.robustness.radii) * epsilon
+        line = np.zeros(len(LINE))
+        for batch in batching.in_order(some.columns, size, self._loaded.buckets):
+            values = self._line(variables, self.batch(batch), reach)
+            line += np.asarray(values) @ batch["weight"]
+        return (line / len(some.examples)).tolist()
 
     def _clean(self, variables, batch):
         embeddings = self.embed(variables, batch)
         return self.logits_of(variables, batch)(embeddings, jax.random.key(0))
 
-    def _attacked(self, steps, variables, batch, radius):
+    def _attacked(self, variables, batch, radius):
         # Steps that together cross the ball, from a random point near its centre.
+        steps = self._config.robustness.steps
         ascent = perturb.Ascent(steps=steps, epsilon=1.0, eta=1.5 / steps, sigma=0.1)
         return perturb.attack(
             self.logits_of(variables, batch),
@@ -353,11 +328,3 @@ def _named(scores: dict[str, float]) -> dict[str, float]:
 
 def _percent(scores: dict[str, float]) -> dict[str, float]:
     return {name: 100 * value for name, value in scores.items()}
-
-
-def _deciding(config: Config) -> dict[str, Any]:
-    """The settings that a run depends on; more systems and seeds leave it as it is."""
-    kept = results.as_json(config)
-    for name in ("run", "preset", "tasks", "systems", "seeds"):
-        kept.pop(name)
-    return kept

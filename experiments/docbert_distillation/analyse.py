@@ -19,6 +19,7 @@ Runs = Mapping[str, Mapping[str, list[Trained]]]
 """System to arm to one a seed."""
 
 MARGIN = 1.0  # points that pass for parity
+AGREED = "agreement with the teacher (%)"
 
 
 class Outcome:
@@ -53,79 +54,140 @@ def add_rows(outcome: Outcome, findings: Findings) -> None:
     found = intervals.bootstrap(statistic, count)
     findings.rows.append(interval_row("teacher", metric, found))
     macro = "macro F1 (%)"
-    each = scores.class_scores(task, outcome.taught, outcome.documents)
-    findings.add("teacher", macro, [100 * float(np.mean(each))])
+    reached = scores.macro_f1(task, outcome.taught, outcome.documents)
+    findings.add("teacher", macro, [100 * reached])
     for system, arms in outcome.runs.items():
         for arm, runs in arms.items():
             name = named(system, arm)
             findings.add(name, metric, outcome.test(system, arm))
             findings.add(name, f"{metric}, dev", [100 * run.dev for run in runs])
-            classes = [
-                scores.class_scores(task, run.test, outcome.documents) for run in runs
-            ]
-            findings.add(name, macro, [100 * float(np.mean(c)) for c in classes])
+            means = [scores.macro_f1(task, r.test, outcome.documents) for r in runs]
+            findings.add(name, macro, [100 * mean for mean in means])
             same = [scores.agreement(task, run.test, outcome.taught) for run in runs]
-            agreed = "agreement with the teacher (%)"
-            findings.add(name, agreed, [100 * share for share in same])
-    findings.shown += [metric, f"{metric}, dev", macro, agreed]
+            findings.add(name, AGREED, [100 * share for share in same])
+    findings.shown += [metric, f"{metric}, dev", macro, AGREED]
 
 
 def add_teacher(
     outcome: Outcome,
     epochs: list[float],
     shorter: Mapping[int, np.ndarray],
+    fewer: Mapping[int, np.ndarray],
     findings: Findings,
 ) -> None:
-    """Figure 2: the teacher after every epoch, and on shorter cuts of documents."""
+    """Figure 2: the teacher after every epoch, tuned for fewer, on shorter cuts."""
     task, documents = outcome.task, outcome.documents
     for number, value in enumerate(epochs, 1):
         metric = f"teacher, {outcome.config.metric}, dev, by epoch"
         findings.add(f"epoch {number}", metric, [100 * value])
     whole = scores.resampled(task, outcome.taught, documents)
+    tuned = outcome.config.teacher.epochs
+    findings.rows += [
+        interval_row(
+            f"{number} epochs",
+            f"teacher, {outcome.config.metric}, by epochs tuned for",
+            intervals.bootstrap(
+                scores.resampled(task, logits, documents), len(documents)
+            ),
+        )
+        for number, logits in {**fewer, tuned: outcome.taught}.items()
+    ]
+    for number, logits in fewer.items():
+        few = scores.resampled(task, logits, documents)
+        findings.claims.append(
+            _costs_the_teacher(
+                f"tuning for {number} of {tuned} epochs", whole, few, outcome, ""
+            )
+        )
     for length, logits in shorter.items():
         cut = scores.resampled(task, logits, documents)
         found = intervals.bootstrap(cut, len(documents))
         metric = f"teacher, {outcome.config.metric}, by pieces read"
         findings.rows.append(interval_row(f"{length} pieces", metric, found))
-        gap = intervals.paired_bootstrap(whole, cut, len(documents))
-        findings.claims.append(
-            results.Claim(
-                claim=f"cutting documents from {outcome.config.teacher.length} to "
-                f"{length} pieces costs the teacher {outcome.config.metric}",
-                verdict=intervals.verdict(gap.low, gap.high),
-                evidence=f"difference {gap.mean:+.3g} [{gap.low:.3g}, {gap.high:.3g}], "
-                f"paired bootstrap over {len(documents)} documents; tuned once, at "
-                "full length",
-            )
-        )
+        what = f"cutting documents from {outcome.config.teacher.length} to {length}"
+        more = "; tuned once, at full length"
+        claim = _costs_the_teacher(f"{what} pieces", whole, cut, outcome, more)
+        findings.claims.append(claim)
+
+
+def _costs_the_teacher(what: str, whole, less, outcome: Outcome, more: str):
+    count = len(outcome.documents)
+    gap = intervals.paired_bootstrap(whole, less, count)
+    return results.Claim(
+        claim=f"{what} costs the teacher {outcome.config.metric}",
+        verdict=intervals.verdict(gap.low, gap.high),
+        evidence=f"difference {gap.mean:+.3g} [{gap.low:.3g}, {gap.high:.3g}], paired "
+        f"bootstrap over {count} documents{more}",
+    )
 
 
 def add_costs(
-    here: Mapping[str, costs.Cost], paper: Mapping[str, costs.Cost], findings: Findings
+    here: Mapping[str, costs.Cost],
+    widths: Mapping[int, int],
+    paper: Mapping[str, costs.Cost],
+    findings: Findings,
 ) -> None:
-    """Table 3: of the run's models, and of the paper's."""
+    """Table 3: of the run's models, of LSTMs of other widths, and of the paper's."""
     metrics = ("parameters (M)", "FLOPs of a document (M)", "milliseconds a document")
     for system, found in here.items():
         findings.add(system, metrics[0], [found.parameters / 1e6])
         findings.add(system, metrics[1], [found.flops / 1e6])
         if found.seconds is not None:
             findings.add(system, metrics[2], [1e3 * found.seconds])
-    findings.shown += metrics
+        if system != "teacher":
+            ratio = here["teacher"].flops / found.flops
+            findings.add(system, "the teacher's FLOPs over its own", [ratio])
+    for width, parameters in widths.items():
+        findings.add(f"LSTM-{width}", metrics[0], [parameters / 1e6])
+    findings.shown += [*metrics, "the teacher's FLOPs over its own"]
+    if not paper:
+        return
+    _add_paper_costs(paper, metrics[:2], findings)
+
+
+def _add_paper_costs(paper: Mapping[str, costs.Cost], metrics, findings) -> None:
+    """Counts of shapes, which no data decide, and the verdict on the claim of both."""
+    of = ", at the paper's sizes"
+    ratio_metric = f"FLOPs, BERT base's over its own{of}"
+    findings.shown += [f"{metric}{of}" for metric in metrics] + [ratio_metric]
+    bert = paper["BERT-base"]
     for system, found in paper.items():
         values = found.parameters / 1e6, found.flops / 1e6
         for metric, value, printed in zip(
             metrics, values, costs.published(system), strict=False
         ):
-            # Counts of shapes, which no data decide.
             findings.rows.append(
                 summary_row(
                     system,
-                    f"{metric}, at the paper's sizes",
+                    f"{metric}{of}",
                     [value],
                     published=printed,
                     source="Table 3",
                 )
             )
+        findings.rows.append(
+            summary_row(
+                system,
+                ratio_metric,
+                [bert.flops / found.flops],
+                published=costs.RATIOS[system],
+                source="Table 3",
+            )
+        )
+    share = 100 * paper["LSTM"].parameters / bert.parameters
+    ratio = bert.flops / paper["LSTM"].flops
+    for claim, holds, evidence in (
+        ("has 3 % of BERT base's parameters", round(share) <= 3, f"{share:.2f} %"),
+        ("takes a fortieth of BERT base's FLOPs", ratio >= 40, f"1 in {ratio:.1f}"),
+    ):
+        findings.claims.append(
+            results.Claim(
+                claim=f"at the paper's sizes the LSTM {claim}",
+                verdict="supported" if holds else "contradicted",
+                evidence=f"{evidence}, counted here of shapes and of the compiled "
+                "program, without an interval",
+            )
+        )
 
 
 def add_claims(outcome: Outcome, findings: Findings) -> None:
@@ -154,8 +216,15 @@ def add_claims(outcome: Outcome, findings: Findings) -> None:
             f"{metric}",
             outcome.test(system, MAIN),
             [outcome.points(outcome.taught)] * config.seeds,
-            printed=(metric, f"KD-{system}", "BERT-base"),
+            printed=(metric, f"KD-{system}", "teacher"),
             margin=MARGIN,
+        )
+    for system in (*config.systems, *config.baselines):
+        findings.beats(
+            f"the teacher beats {system}, trained plain, {metric}",
+            [outcome.points(outcome.taught)] * config.seeds,
+            outcome.test(system, "plain"),
+            printed=(metric, "teacher", system),
         )
     half = f"LSTM-{config.students.hidden // 2}"
     if half in outcome.runs:
@@ -171,6 +240,7 @@ def add_claims(outcome: Outcome, findings: Findings) -> None:
 def write_figures(
     outcome: Outcome,
     here: Mapping[str, costs.Cost],
+    widths: Mapping[int, int],
     epochs: list[float],
     shorter: Mapping[int, np.ndarray],
     folder: Path,
@@ -190,24 +260,8 @@ def write_figures(
         f"Mean test scores of {config.seeds} seeds, all arms of as many steps; the "
         f"teacher has {teacher:.1f}.",
     )
-    widths = sorted({*config.sweep, config.students.hidden})
-    if config.sweep and "LSTM" in outcome.runs:
-        names = [
-            "LSTM" if width == config.students.hidden else f"LSTM-{width}"
-            for width in widths
-        ]
-        line = figures.banded(widths, [outcome.test(name, MAIN) for name in names])
-        figures.save(
-            figures.curves(
-                {"distilled LSTM": line},
-                config.metric,
-                x_label="states of each direction",
-                log_x=True,
-                levels={"teacher": teacher},
-            ),
-            folder / "width.svg",
-            "Test score of the distilled LSTM by its width (Figure 1).",
-        )
+    if widths and "LSTM" in here:
+        _draw_sizes(outcome, here, widths, max(epochs), folder)
     figures.save(
         figures.curves(
             {
@@ -234,6 +288,32 @@ def write_figures(
     )
     _draw_costs(outcome, here, teacher, folder)
     _draw_gains(outcome, folder)
+
+
+def _draw_sizes(
+    outcome: Outcome,
+    here: Mapping[str, costs.Cost],
+    widths: Mapping[int, int],
+    teacher: float,
+    folder: Path,
+) -> None:
+    """Figure 1: development scores by the number of parameters."""
+    sizes = {f"LSTM-{width}": count for width, count in widths.items()}
+    sizes["LSTM"] = here["LSTM"].parameters
+    names = sorted(sizes, key=lambda name: sizes[name])
+    dev = [[100 * run.dev for run in outcome.runs[name][MAIN]] for name in names]
+    millions = [sizes[name] / 1e6 for name in names]
+    figures.save(
+        figures.curves(
+            {"distilled LSTM": figures.banded(millions, dev)},
+            f"{outcome.config.metric}, dev",
+            x_label="parameters (M), embeddings left out",
+            log_x=True,
+            levels={"teacher": 100 * teacher},
+        ),
+        folder / "sizes.svg",
+        "Development score of the distilled LSTM by its size (Figure 1).",
+    )
 
 
 def _points(values: list[float]) -> list[float]:
@@ -266,11 +346,12 @@ def _draw_costs(outcome: Outcome, here, teacher: float, folder: Path) -> None:
 
 
 def _draw_gains(outcome: Outcome, folder: Path) -> None:
-    """F1 of classes, the commonest first, with a teacher and without."""
+    """F1 of the classes tested, the commonest first, with a teacher and without."""
     task = outcome.task
-    counts = scores.right(task, task.documents["train"]).sum(axis=0)
+    counts = task.right(task.documents["train"]).sum(axis=0)
     order = np.argsort(-counts, kind="stable")
-    groups = np.array_split(order, min(5, task.classes))
+    order = order[task.right(outcome.documents).any(axis=0)[order]]
+    groups = np.array_split(order, min(5, len(order)))
     lines = {}
     for system in outcome.config.systems:
         gains = []

@@ -19,7 +19,6 @@ from jaxemb.data import sparse
 from jaxemb.data.rows import RowsById
 
 FACTORS = ("distilled", "pruned", "adversarial")
-_ATTACKED = "attacked.npy"
 _COMPACT = "compact.safetensors"
 
 Cell = tuple[bool, bool, bool]
@@ -75,14 +74,7 @@ def _measured(
 ) -> Measured:
     documents = task.documents["test"]
     params = system.params(run.folder)
-    file = run.folder / _ATTACKED
-    if not file.exists():
-        radii = config.composed.radii
-        attacked = np.stack([system.attacked(params, radius) for radius in radii])
-        with file.open("wb") as stream:
-            np.save(stream, attacked)
-    with file.open("rb") as stream:
-        attacked = np.load(stream)
+    attacked = [system.attacked(run, radius) for radius in config.composed.radii]
     tensors = traverse_util.flatten_dict(jax.device_get(params), sep="/")
     sizes = sparse.write_compact(run.folder / _COMPACT, tensors).values()
     dense = sum(one.dense for one in sizes)

@@ -1,6 +1,8 @@
 """Documents as sentences of words, their transfer set, and what students read."""
 
 import dataclasses
+import functools
+import hashlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -9,7 +11,7 @@ import numpy as np
 from experiments.common import tables
 from experiments.common.datasets import described, planted
 from experiments.docbert_distillation.config import REVIEWS, Config
-from jaxemb.data import augment, batching, reuters, sources, synthetic, text
+from jaxemb.data import augment, batching, hedwig, reuters, sources, synthetic, text
 from jaxemb.data.conllu import read_conllu
 from jaxemb.data.corpus.readers import review_sentences
 from jaxemb.data.lexical_tags import LexicalTagger
@@ -53,14 +55,34 @@ class Task:
         """How many there are."""
         return len(self.names)
 
+    def right(self, documents: Sequence[Document]) -> np.ndarray:
+        """Whether a document has a class, for every class."""
+        found = np.zeros((len(documents), self.classes), bool)
+        for row, document in enumerate(documents):
+            found[row, list(document.classes)] = True
+        return found
+
     def labels(self, documents: Sequence[Document]) -> np.ndarray:
-        """A class each, or 0 and 1 for every class."""
+        """A class each, or 0 and 1 for every class, as losses take them."""
         if not self.multi_label:
             return np.array([d.classes[0] for d in documents], np.int32)
-        found = np.zeros((len(documents), self.classes), np.float32)
-        for row, document in enumerate(documents):
-            found[row, list(document.classes)] = 1
-        return found
+        return self.right(documents).astype(np.float32)
+
+    def digest(self, *parts: str) -> str:
+        """Of documents and their classes, all parts unless some are named.
+
+        What runs depend on, whichever settings led to it.
+        """
+        of = [self._digests[part] for part in parts or sorted(self.documents)]
+        whole = repr((self.names, self.multi_label, of))
+        return hashlib.sha256(whole.encode()).hexdigest()
+
+    @functools.cached_property
+    def _digests(self) -> dict[str, str]:
+        return {
+            part: hashlib.sha256(repr(own).encode()).hexdigest()
+            for part, own in self.documents.items()
+        }
 
 
 def load(config: Config) -> Task:
@@ -68,7 +90,7 @@ def load(config: Config) -> Task:
     if config.data == "planted":
         names, parts, data, tagger = _planted(config)
     else:
-        read = _reuters if config.data == "reuters" else _imdb
+        read = {"reuters": _reuters, "imdb": _imdb}.get(config.data, _hedwig)
         names, parts, own = read(config)
         tagger, treebank = _tagger()
         data = (own, treebank)
@@ -139,6 +161,27 @@ def _imdb(config: Config):
     size = sum(map(len, parts.values()))
     used = described(found, size, name="imdb, some of its reviews", kind="subset")
     return stars if config.ratings else ("negative", "positive"), parts, used
+
+
+def _hedwig(config: Config):
+    """The paper's own files; of a class nothing but its number is told."""
+    found = sources.get(config.data)
+    single = not config.multi_label
+    parts, classes = {}, 0
+    for part in PARTS:
+        rows = hedwig.read_hedwig(found.part(part), single=single)
+        classes = rows[0].bits
+        parts[part] = [
+            Document(f"{part}-{i}", _sentences(row.text), row.classes)
+            for i, row in enumerate(rows)
+        ]
+    parts = _cut(config, parts)
+    used = described(
+        found,
+        sum(map(len, parts.values())),
+        kind=None if config.documents is None else "subset",
+    )
+    return tuple(f"class {i}" for i in range(classes)), parts, used
 
 
 def _cut(config: Config, parts: dict[str, list[Document]]) -> dict[str, list[Document]]:

@@ -36,22 +36,33 @@ def run(config: Config) -> dict:
     logits = taught.logits()
     inputs = data.read_inputs(config, task)
     if config.study == "composed":
-        return _compose(config, task, taught, loaded, inputs)
+        return _compose(config, task, taught, loaded, inputs, logits)
     runs = _train(config, task, inputs, logits, workdir)
     shorter = {length: taught.shorter(length) for length in config.teacher.lengths}
+    few = {n: taught.fewer(n) for n in config.teacher.epoch_sweep}
+    fewer = {number: found for number, (found, _) in few.items()}
     here = costs.here(config, task, inputs, taught)
+    sizes = {"classes": task.classes, "dim": inputs.table.shape[1]}
+    widths = {
+        hidden: costs.width_parameters(config, hidden, **sizes)
+        for hidden in (config.sweep if "LSTM" in config.systems else ())
+    }
     printed = {} if config.data == "planted" else costs.of_paper()
     findings = Findings(paper=paper(config))
     outcome = analyse.Outcome(
         config, task, runs, logits[[d.id for d in task.documents["test"]]]
     )
     analyse.add_rows(outcome, findings)
-    analyse.add_teacher(outcome, taught.epochs(), shorter, findings)
-    analyse.add_costs(here, printed, findings)
+    analyse.add_teacher(outcome, taught.epochs(), shorter, fewer, findings)
+    analyse.add_costs(here, widths, printed, findings)
     analyse.add_claims(outcome, findings)
-    analyse.write_figures(outcome, here, taught.epochs(), shorter, workdir / "figures")
+    analyse.write_figures(
+        outcome, here, widths, taught.epochs(), shorter, workdir / "figures"
+    )
     folders = [taught.folder, workdir / "logits"]
     folders += [workdir / f"logits-{length}" for length in shorter]
+    for number, (_, folder) in few.items():
+        folders += [folder, workdir / f"logits-epochs-{number}"]
     folders += [
         run.folder for arms in runs.values() for own in arms.values() for run in own
     ]
@@ -83,9 +94,8 @@ def _publish(config: Config, task, inputs, used, folders, told, findings) -> dic
     )
 
 
-def _compose(config: Config, task, taught, loaded, inputs) -> dict:
+def _compose(config: Config, task, taught, loaded, inputs, logits) -> dict:
     workdir = Path(config.workdir)
-    logits = taught.logits()
     found, folders = composed.train_all(config, task, inputs, logits, workdir)
     documents = task.documents["test"]
     reached = 100 * scores.score(task, logits[[d.id for d in documents]], documents)

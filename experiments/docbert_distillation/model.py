@@ -14,6 +14,8 @@ from jaxemb import nn as jnn
 from jaxemb.data import batching
 
 LINEAR = "LR", "SVM"
+MATRICES = r"(.*/)?(kernel|recurrent)"
+"""What is pruned of a student: also how an LSTM's states depend on the last ones."""
 
 
 def build(
@@ -71,8 +73,14 @@ def inputs_of(system: str, batch: batching.Batch, inputs: Inputs) -> dict[str, A
     return {**given, "ids": ids} if system == "LSTM" else given
 
 
-def example_of(config: Config, system: str, dim: int, length: int = 2) -> dict:
-    """The shapes of `inputs_of` one document."""
+def example_of(
+    config: Config,
+    system: str,
+    dim: int,
+    length: int = 2,
+    sentences: tuple[int, int] | None = None,
+) -> dict:
+    """The shapes of `inputs_of` one document; HAN's `sentences` unless the config's."""
     shape = jax.ShapeDtypeStruct
     if system in LINEAR:
         lengths = (1, length)
@@ -80,7 +88,9 @@ def example_of(config: Config, system: str, dim: int, length: int = 2) -> dict:
             "ids": shape(lengths, jnp.int32),
             "weights": shape(lengths, jnp.float32),
         }
-    lengths = (1, *config.students.sentences) if system == "HAN" else (1, length)
+    lengths = (1, length)
+    if system == "HAN":
+        lengths = (1, *(sentences or config.students.sentences))
     given = {
         "vectors": shape((*lengths, dim), jnp.float32),
         "mask": shape(lengths, jnp.bool_),
@@ -98,26 +108,44 @@ def logits(module: nn.Module, variables: Any, inputs: dict, key=None, **more) ->
 
 
 def optimizer(
-    config: Config, system: str, *, pruned: bool = False
+    config: Config, system: str, *, pruned_over: int = 0
 ) -> optax.GradientTransformation:
-    """Adam; the LSTM's parameters are averaged, the SVM's decay."""
+    """Adam; the LSTM's parameters are averaged, the SVM's decay.
+
+    Args:
+      config: rates, and how much is pruned.
+      system: which.
+      pruned_over: steps of the run, if it is pruned. The average is of pruned weights;
+        see `params_of` for what it remembers of those that were there before.
+    """
     settings = config.students
-    if pruned:
-        how = config.composed
-        schedule = optim.cubic_sparsity(
-            how.sparsity, int(how.gradual * settings.steps), period=how.period
-        )
-        return optim.pruned(optimizer(config, system), schedule)
     if system == "SVM":
-        return optax.adamw(
+        tx = optax.adamw(
             settings.linear_learning_rate, weight_decay=settings.weight_decay
         )
-    if system == "LR":
-        return optax.adam(settings.linear_learning_rate)
-    adam = optax.adam(settings.learning_rate)
+    elif system == "LR":
+        tx = optax.adam(settings.linear_learning_rate)
+    else:
+        tx = optax.adam(settings.learning_rate)
+    if pruned_over:
+        how = config.composed
+        steps = max(1, int(how.gradual * pruned_over))
+        schedule = optim.cubic_sparsity(how.sparsity, steps, period=how.period)
+        tx = optim.pruned(tx, schedule, where=MATRICES)
     if system == "LSTM":
-        return optax.chain(adam, optim.parameter_ema(settings.ema))
-    return adam
+        tx = optax.chain(tx, optim.parameter_ema(settings.ema))
+    return tx
+
+
+def params_of(params: Any, average: Any | None) -> Any:
+    """What a student is tested with: the average, 0 where the parameter is pruned.
+
+    A weight that was removed leaves a trace in the average, which decays and never
+    ends; without this no averaged weight would be 0.
+    """
+    if average is None:
+        return params
+    return jax.tree.map(lambda p, a: jnp.where(p == 0, 0, a), params, average)
 
 
 def loss_fn(
@@ -146,10 +174,15 @@ def loss_fn(
             temperature=config.temperature,
         )
 
+    def penalty(kept, mask):
+        states = kept["intermediates"]["states"][0]
+        size, change = losses.activation_penalty(states, mask)
+        return settings.activation * size + settings.temporal * change
+
     def changed_loss(variables, batch, key):
         assert objective is not None
         inputs = batch["inputs"]
-        return perturb.perturbed_loss(
+        value, terms = perturb.perturbed_loss(
             objective,
             lambda x, drop: logits(module, variables, {**inputs, "vectors": x}, drop),
             lambda found: taught(found, batch),
@@ -157,6 +190,10 @@ def loss_fn(
             inputs["mask"],
             key,
         )
+        if penalised:  # of the states of unchanged vectors, in a pass of their own
+            _, kept = logits(module, variables, inputs, key, mutable="intermediates")
+            value = value + penalty(kept, inputs["mask"]).mean()
+        return value, terms
 
     def loss(variables, batch, key):
         inputs = batch["inputs"]
@@ -173,9 +210,7 @@ def loss_fn(
             return losses.one_vs_rest_hinge(found, labels).mean(), {}
         each = taught(found, batch)
         if penalised:
-            states = kept["intermediates"]["states"][0]
-            size, change = losses.activation_penalty(states, inputs["mask"])
-            each = each + settings.activation * size + settings.temporal * change
+            each = each + penalty(kept, inputs["mask"])
         return each.mean(), {}
 
     return loss if objective is None else changed_loss

@@ -15,18 +15,10 @@ def predicted(task: Task, logits: np.ndarray) -> np.ndarray:
     return np.argmax(logits, axis=1)[:, None] == np.arange(task.classes)
 
 
-def right(task: Task, documents: Sequence[Document]) -> np.ndarray:
-    """The true classes, likewise."""
-    found = np.zeros((len(documents), task.classes), bool)
-    for row, document in enumerate(documents):
-        found[row, list(document.classes)] = True
-    return found
-
-
 def score(task: Task, logits: np.ndarray, documents: Sequence[Document]) -> float:
     """Micro-averaged F1, which is the accuracy where a document has one class."""
     counts = classification.multilabel_counts(
-        predicted(task, logits), right(task, documents)
+        predicted(task, logits), task.right(documents)
     )
     return classification.micro_f1(counts)
 
@@ -34,11 +26,15 @@ def score(task: Task, logits: np.ndarray, documents: Sequence[Document]) -> floa
 def class_scores(
     task: Task, logits: np.ndarray, documents: Sequence[Document]
 ) -> np.ndarray:
-    """F1 of every class."""
-    counts = classification.multilabel_counts(
-        predicted(task, logits), right(task, documents)
-    )
-    return classification.f1_of_classes(counts)
+    """F1 of every class; nan for a class that none of the documents has."""
+    gold = task.right(documents)
+    counts = classification.multilabel_counts(predicted(task, logits), gold)
+    return np.where(gold.any(axis=0), classification.f1_of_classes(counts), np.nan)
+
+
+def macro_f1(task: Task, logits: np.ndarray, documents: Sequence[Document]) -> float:
+    """The mean F1 of the classes that documents have; IMDB's lack 5 and 6 stars."""
+    return float(np.nanmean(class_scores(task, logits, documents)))
 
 
 def agreement(task: Task, first: np.ndarray, second: np.ndarray) -> float:
@@ -51,7 +47,7 @@ def resampled(
     task: Task, logits: np.ndarray, documents: Sequence[Document]
 ) -> intervals.Statistic:
     """The score, in points, of resamples of documents."""
-    found, gold = predicted(task, logits), right(task, documents)
+    found, gold = predicted(task, logits), task.right(documents)
     hits = np.sum(found & gold, axis=1)
     sizes = np.sum(found, axis=1) + np.sum(gold, axis=1)
     return lambda rows: 200 * hits[rows].sum(-1) / np.maximum(1, sizes[rows].sum(-1))

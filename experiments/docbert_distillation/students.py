@@ -1,5 +1,6 @@
 """Trains students, with a teacher and without, on documents and on changed ones."""
 
+import math
 from pathlib import Path
 
 import jax
@@ -14,7 +15,7 @@ from experiments.docbert_distillation.data import Inputs, Task
 from jaxemb import optim, perturb, terminal, train
 from jaxemb.data import batching
 from jaxemb.data.rows import RowsById
-from jaxemb.train import checkpoints, results
+from jaxemb.train import checkpoints, loop, results
 
 DEV = "dev/score"
 TEST = "test.npy"
@@ -56,9 +57,15 @@ class System:
             if on
         ]
         self._workdir, self._teacher = workdir, teacher
+        self._digest = task.digest()
         words = len(inputs.tfidf.words)
         self.module = model.build(config, system, task.classes, words, hidden=hidden)
-        self._tx = model.optimizer(config, system, pruned=pruned)
+        whole = len(task.documents["train"]) + len(task.documents["copies"])
+        batches = config.students.passes * whole / config.students.batch_size
+        self.steps = max(config.students.evaluations, math.ceil(batches))
+        self._tx = model.optimizer(
+            config, system, pruned_over=self.steps if pruned else 0
+        )
         objective = perturb.fgm(config.composed.epsilon) if adversarial else None
         direction = config.direction
         if other_way:
@@ -72,7 +79,6 @@ class System:
         self._forward = train.everywhere(
             lambda variables, given: model.logits(self.module, variables, given)
         )
-
         self._under_attack = train.everywhere(self._attack)
 
     @property
@@ -86,11 +92,13 @@ class System:
         config, settings = self._config, self._config.students
         label = OTHER_WAY if self._other_way else arm
         folder = epath.Path(self._workdir) / "students" / self.name / label / f"{seed}"
+        deciding = self._deciding(label, seed)
+        loop.claim(folder, deciding)
         if (folder / TEST).exists():
             return Trained(folder)
         columns = self._training(*ARMS[arm])
         plan = batching.Shuffled(
-            columns, settings.batch_size, seed=seed, buckets=self._buckets(columns)
+            columns, settings.batch_size, seed=seed, buckets=self._buckets()
         )
         init_key, train_key = jax.random.split(jax.random.key(seed))
         example = model.example_of(config, self._system, self._inputs.table.shape[1])
@@ -102,20 +110,13 @@ class System:
                 state,
                 self._step,
                 lambda number: self._batch(plan(number)),
-                settings.steps,
+                self.steps,
                 folder,
                 evaluate=self._evaluate,
-                evaluate_every=-(-settings.steps // settings.evaluations),
+                evaluate_every=-(-self.steps // settings.evaluations),
                 keep_best=DEV,
                 keep=1,
-                config={
-                    "system": self.name,
-                    "arm": label,
-                    "seed": seed,
-                    "teacher": self._teacher.described,
-                    "data": [d.sha256 for d in (*self._task.data, *self._inputs.data)],
-                    "settings": self._deciding(),
-                },
+                config=deciding,
                 name=f"{self.name} · {label} · {seed}",
                 tensorboard=config.run.tensorboard,
                 progress=config.run.progress,
@@ -133,15 +134,21 @@ class System:
 
     def params(self, folder: epath.Path) -> dict:
         """Those of the best development score."""
-        saved = train.load_params(folder / checkpoints.BEST)
-        return jax.tree.map(jnp.asarray, saved.get("ema", saved["params"]))
+        saved = jax.tree.map(jnp.asarray, train.load_params(folder / checkpoints.BEST))
+        return model.params_of(saved["params"], saved.get("ema"))
 
-    def attacked(self, params: dict, radius: float) -> np.ndarray:
-        """Logits of the test part's vectors, changed to raise the loss.
+    def attacked(self, run: Trained, radius: float) -> np.ndarray:
+        """Logits of the test part's vectors, changed to raise the loss; made once.
 
         The change, of Euclidean length `radius` a text, is along the gradient.
         """
-        return self._logits(params, "test", radius)
+        file = run.folder / f"attacked-{radius:g}.npy"
+        if not file.exists():
+            found = self._logits(self.params(run.folder), "test", radius)
+            with file.open("wb") as stream:
+                np.save(stream, found)
+        with file.open("rb") as stream:
+            return np.load(stream)
 
     def _training(self, augmented: bool, taught: bool) -> dict:
         """Columns of the training set, or of the transfer set."""
@@ -165,7 +172,7 @@ class System:
         kept = {k: batch[k] for k in ("labels", "teacher", "weight", "gold")}
         return {**kept, "inputs": model.inputs_of(self._system, batch, self._inputs)}
 
-    def _buckets(self, columns: dict) -> tuple[int, ...]:
+    def _buckets(self) -> tuple[int, ...]:
         """The same for all parts of a system, so that programs are few."""
         if self._system in model.LINEAR:
             every = self._inputs.columns.values()
@@ -175,15 +182,15 @@ class System:
 
     def _evaluate(self, state: train.State) -> dict[str, float]:
         averages = optim.all_ema_params(state.opt_state)
-        params = averages[0] if averages else state.params
-        found = self._logits(params, "dev")
+        average = averages[0] if averages else None
+        found = self._logits(model.params_of(state.params, average), "dev")
         return {DEV: scores.score(self._task, found, self._task.documents["dev"])}
 
     def _logits(self, params, part: str, radius: float | None = None) -> np.ndarray:
         columns = model.columns_of(self._system, self._inputs.columns[part])
         found = np.zeros((len(columns["labels"]), self._task.classes), np.float32)
         size = self._config.students.batch_size
-        for batch in batching.in_order(columns, size, self._buckets(columns)):
+        for batch in batching.in_order(columns, size, self._buckets()):
             given = model.inputs_of(self._system, batch, self._inputs)
             if radius is None:
                 one = self._forward({"params": params}, given)
@@ -210,12 +217,23 @@ class System:
             perturb.fgm().labelled_ascent,
         ).logits
 
-    def _deciding(self) -> dict:
+    def _deciding(self, label: str, seed: int) -> dict:
+        """What a run depends on: another one is not taken for it."""
         config = results.as_json(self._config)
-        names = ("students", "factor", "weight", "temperature", "gold_for_copies")
+        names = ("students", "weight", "temperature", "gold_for_copies", "direction")
+        settings = {name: config[name] for name in names}
         if self._added:
-            names += ("composed",)
-        return {name: config[name] for name in (*names, "direction", "documents")}
+            settings["composed"] = config["composed"]
+            del settings["composed"]["radii"]  # each of which has a file of its own
+        return {
+            "system": self.name,
+            "arm": label,
+            "seed": seed,
+            "teacher": self._teacher.described,
+            "vectors": [d.sha256 for d in self._inputs.data],
+            "documents": self._digest,
+            "settings": settings,
+        }
 
 
 def _joined(parts: list[dict]) -> dict:

@@ -7,17 +7,17 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from etils import epath
 
-from experiments.common.datasets import described
+from experiments.common import encoders
 from experiments.common.devices import mesh_for
 from experiments.docbert_distillation import scores
 from experiments.docbert_distillation.config import Config
 from experiments.docbert_distillation.data import Document, Task
 from jaxemb import losses, nn, optim, pretrained, terminal, train
-from jaxemb.data import batching, rows, sources
+from jaxemb.data import batching, rows
 from jaxemb.pretrained.features import digest_of_weights
-from jaxemb.train import checkpoints, results
+from jaxemb.train import checkpoints, loop, results
 
 DEV = "dev/score"
 
@@ -33,19 +33,9 @@ def load(config: Config, task: Task) -> Loaded:
     """The weights that the config names."""
     name = config.teacher.weights
     if name == "planted":
-        return Loaded(_tiny(task), ())
-    if name in sources.DATA_SETS:
-        found = sources.get(name)
-        model = pretrained.load_hf(str(found.part("config").parent))
-        return Loaded(model, (described(found),))
-    model = pretrained.load_hf(name)
-    used = results.Data(
-        name=Path(name).name,
-        kind="real",
-        source="a folder of weights",
-        sha256=digest_of_weights(model),
-        size=0,
-    )
+        texts = [" ".join(d.words) for own in task.documents.values() for d in own]
+        return Loaded(encoders.planted(texts, scale=0.3), ())
+    model, used = encoders.load(name)
     return Loaded(model, (used,))
 
 
@@ -54,7 +44,7 @@ class Teacher:
 
     def __init__(self, config: Config, task: Task, loaded: Loaded, workdir: Path):
         self._config, self._task, self._loaded = config, task, loaded
-        self.folder = workdir / "teacher"
+        self.folder = workdir / f"teacher-{config.teacher.epochs}"
         self._workdir = workdir
         self.module = nn.SequenceClassifier(task.classes, loaded.model.config)
         self._forward = train.everywhere(
@@ -77,6 +67,12 @@ class Teacher:
             buckets=batching.length_buckets(pieces.ids.lengths, settings.buckets),
         )
         num_steps = settings.epochs * plan.steps_per_epoch
+        deciding = {
+            "encoder": [d.sha256 for d in self._loaded.data],
+            "documents": self._task.digest("train", "dev"),
+            "teacher": _deciding(config),
+        }
+        loop.claim(epath.Path(self.folder), deciding)
         if (self.folder / checkpoints.FOLDER / str(num_steps)).is_dir():
             return
         tx = optim.bert_adam(
@@ -106,6 +102,9 @@ class Teacher:
         variables = pretrained.variables_above(
             self._loaded.model, self.module, jax.random.key(0)
         )
+        if settings.prior:
+            output = variables["params"]["output"]
+            output["bias"] = self._prior(train_part)
         with results.recorded(self.folder):
             train.fit(
                 train.State.create(variables, tx, jax.random.key(1)),
@@ -119,15 +118,20 @@ class Teacher:
                 evaluate_every=plan.steps_per_epoch,
                 keep_best=DEV,
                 keep=1,
-                config={
-                    "data": [d.sha256 for d in self._task.data],
-                    "documents": [d.id for d in train_part[:20]],
-                    "teacher": _deciding(config),
-                },
+                config=deciding,
                 name="teacher",
                 tensorboard=config.run.tensorboard,
                 progress=config.run.progress,
             )
+
+    def _prior(self, documents: list[Document]) -> jax.Array:
+        """Log odds of the classes, or their log shares where documents have one."""
+        counts = self._task.right(documents).sum(axis=0) + 1.0
+        if self._task.multi_label:
+            found = np.log(counts / (len(documents) + 2 - counts))
+        else:
+            found = np.log(counts / counts.sum())
+        return jnp.asarray(found, jnp.float32)
 
     def logits(self) -> rows.RowsById:
         """Of every document, changed ones too, by the best epoch."""
@@ -139,6 +143,21 @@ class Teacher:
         test = self._task.documents["test"]
         cached = self._cached(test, length, f"logits-{length}")
         return cached[[d.id for d in test]]
+
+    def mean_pieces(self) -> float:
+        """Of the test part's documents, as they are cut."""
+        pieces = self._pieces(self._task.documents["test"], self._config.teacher.length)
+        return float(np.mean(pieces.ids.lengths))
+
+    def fewer(self, epochs: int) -> tuple[np.ndarray, Path]:
+        """Test logits of one that is tuned anew for so many epochs, and where it is."""
+        settings = dataclasses.replace(self._config.teacher, epochs=epochs)
+        config = dataclasses.replace(self._config, teacher=settings)
+        other = Teacher(config, self._task, self._loaded, self._workdir)
+        other.tune()
+        test = self._task.documents["test"]
+        cached = other._cached(test, settings.length, f"logits-epochs-{epochs}")
+        return cached[[d.id for d in test]], other.folder
 
     def epochs(self) -> list[float]:
         """Development scores, epoch by epoch."""
@@ -159,7 +178,8 @@ class Teacher:
                 [d.id for d in documents],
                 compute,
                 dim=self._task.classes,
-                of=f"{digest_of_weights(tuned)}, {length} pieces",
+                of=f"{digest_of_weights(tuned)}, {length} pieces, documents "
+                f"{self._task.digest()}",
                 batches=batches,
                 progress=self._config.run.progress,
             )
@@ -205,31 +225,6 @@ def tune(config: Config, task: Task, workdir: Path) -> tuple[Teacher, Loaded]:
 
 def _deciding(config: Config) -> dict:
     kept = results.as_json(config.teacher)
-    del kept["lengths"]
+    for name in ("lengths", "epoch_sweep"):
+        del kept[name]
     return kept
-
-
-def _tiny(task: Task) -> pretrained.Pretrained:
-    """A small encoder of random weights, for planted documents."""
-    marks = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
-    kinds = sorted({w for own in task.documents.values() for d in own for w in d.words})
-    vocab = {piece: i for i, piece in enumerate([*marks, *kinds])}
-    tokenizer = Tokenizer(models.WordPiece(vocab, unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]",
-        special_tokens=[(mark, vocab[mark]) for mark in ("[CLS]", "[SEP]")],
-    )
-    shape = nn.TextConfig(
-        vocab=len(vocab),
-        dim=16,
-        layers=1,
-        heads=2,
-        inner=32,
-        positions=32,
-        initializer_range=0.3,
-    )
-    ids = jnp.ones((1, 3), jnp.int32)
-    params = nn.Bert(shape).init(jax.random.key(0), ids, ids > 0, deterministic=True)
-    params = jax.tree.map(np.asarray, params["params"])
-    return pretrained.Pretrained(shape, "bert", params, tokenizer.to_str().encode())

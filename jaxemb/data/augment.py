@@ -2,7 +2,18 @@
 
 A document is sentences of words. Nothing here keeps state: the same generator gives the
 same text. As in Tang et al. (2019), "Distilling Task-Specific Knowledge from BERT", and
-DocBERT's transfer sets, which shuffle sentences beside.
+DocBERT's transfer sets, which shuffle sentences beside. A user's own texts and tags:
+
+    from jaxemb.data import augment
+
+    texts = ["The dog sleeps. A cat runs off.", "The cat sleeps. It is fine."]
+    documents = [tuple(tuple(s.split()) for s in t.split(".") if s) for t in texts]
+    tags = {"The": "D", "A": "D", "dog": "N", "cat": "N", "sleeps": "V", "runs": "V"}
+    tag = lambda words: [tags.get(word, word) for word in words]  # any tagger
+
+    copies = augment.transfer_set(documents, tag, factor=4, seed=0)
+    larger = documents + [copy.sentences for copy in copies]
+    labels = [0, 1] + [[0, 1][copy.source] for copy in copies]
 """
 
 import collections

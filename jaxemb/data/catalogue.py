@@ -243,6 +243,26 @@ def _brown() -> dict[str, Part]:
     return {n: Part((f"brown/{n}",), optional=n != names[0]) for n in names}
 
 
+def _hedwig(name: str, folder: str, title: str, rows: int, size: int) -> "DataSet":
+    """A collection of document classification in Hedwig's format; sizes are rough."""
+    parts = {
+        split: Part(
+            (f"hedwig-data/datasets/{folder}/{split}.tsv", f"{folder}/{split}.tsv")
+        )
+        for split in ("train", "dev", "test")
+    }
+    return DataSet(
+        f"hedwig-{name}",
+        f"{title}, in Hedwig's files of bits and texts (Adhikari et al. 2019)",
+        "that of the collection, see the homepage",
+        "https://github.com/castorini/hedwig",
+        parts,
+        size=size,
+        size_known=False,
+        rows=rows,
+    )
+
+
 def _reuters() -> dict[str, Part]:
     """The files 000 to 021; one copy of 003 goes by another name."""
     names = [f"reut2-{number:03d}" for number in range(22)]
@@ -871,6 +891,9 @@ _ALL = [
         size=27_636_764,
         rows=21_578,
     ),
+    _hedwig("aapd", "AAPD", "AAPD: abstracts by 54 subjects", 55_840, 60_000_000),
+    _hedwig("imdb", "IMDB", "IMDB by ten ratings", 135_669, 290_000_000),
+    _hedwig("yelp", "Yelp2014", "Yelp 2014 by five stars", 1_125_386, 900_000_000),
     DataSet(
         "20newsgroups",
         "20 Newsgroups by date: messages with headers, by group (Lang 1995)",

@@ -17,6 +17,21 @@ Any model is trained so that has "embeddings in, logits out". Switch it on in it
 
     step = jax.jit(train.make_step(loss, optax.adam(1e-2)))
 
+With a teacher (`losses.kd_total`) and pruning (`optim.pruned`), all three at once:
+
+    from jaxemb import optim
+
+    def taught(variables, batch, key):
+        logits_of = lambda x, drop: model.apply(
+            variables, x, batch["mask"], deterministic=False, rngs={"dropout": drop})
+        loss_of = lambda logits: losses.kd_total(
+            logits, batch["labels"], batch["teacher"], weight=4.0)
+        return perturb.perturbed_loss(
+            perturb.fgm(0.1), logits_of, loss_of, batch["vectors"], batch["mask"], key)
+
+    tx = optim.pruned(optax.adam(1e-2), optim.cubic_sparsity(0.5, steps=10, period=2))
+    composed = jax.jit(train.make_step(taught, tx))
+
 `plain`, `fgm`, `pgd`, `vat`, `freelb`, `adv`, `smart` and `alice` are objectives; their
 parts, and how a change is found, are fields of `Objective` and `Ascent`. Of a model
 that looks its embeddings up, do so inside `loss`: the gradient then reaches the table.

@@ -141,8 +141,7 @@ def ascending(
     # What `loss` closes over, a model's parameters, is made constant: otherwise a
     # gradient outside would differentiate this one a second time.
     dtype = jnp.promote_types(embeddings.dtype, jnp.float32)
-    sample = jax.ShapeDtypeStruct(embeddings.shape, dtype)
-    pure, constants = jax.closure_convert(total, jnp.zeros(sample.shape, dtype))
+    pure, constants = jax.closure_convert(total, jnp.zeros(embeddings.shape, dtype))
     slope = jax.grad(pure)
     constants = jax.lax.stop_gradient(constants)
 

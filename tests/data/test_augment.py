@@ -1,6 +1,9 @@
 """Changed texts: what stays, how often words change, and that seeds decide."""
 
 import collections
+import inspect
+import re
+import textwrap
 
 import numpy as np
 import pytest
@@ -24,6 +27,19 @@ def text(length, seed=0):
 
 def vocabulary():
     return augment.WordsByTag.count([text(300, seed=5)], tag)
+
+
+def test_the_example_of_the_docstring_runs():
+    doc = inspect.getdoc(augment) or ""
+    blocks = re.findall(r"(?:^    .*\n|^\n)+", doc + "\n", re.M)
+    names: dict = {}
+    code = "\n".join(textwrap.dedent(block) for block in blocks)
+    exec(compile(code, "docstring", "exec"), names)
+    assert 2 < len(names["larger"]) == len(names["labels"]) <= 8
+    for document, label in zip(names["larger"], names["labels"], strict=True):
+        whole = sorted(len(s) for s in names["documents"][label])
+        assert sorted(map(len, document)) == whole
+    assert len(set(names["larger"])) == len(names["larger"])
 
 
 def test_rates_and_tags_are_as_asked():

@@ -160,16 +160,22 @@ def test_a_weight_of_0_is_plain_training_step_for_step(kind):
         gold = labels if kind == "softmax" else targets
         return losses.kd_total(x @ w, gold, teacher, weight=0.0, kind=kind).mean()
 
-    ends = []
+    ways = []
     for loss in (plain, taught):
         w = jnp.zeros((3, 3))
-        state = tx.init(w)
+        state, seen = tx.init(w), []
         for _ in range(5):
-            updates, state = tx.update(jax.grad(loss)(w), state)
+            value, gradient = jax.value_and_grad(loss)(w)
+            updates, state = tx.update(gradient, state)
             w = optax.apply_updates(w, updates)
-        ends.append(w)
-    np.testing.assert_array_equal(*ends)
-    assert np.abs(ends[0]).max() > 0.1
+            seen.append((value, gradient, w, state))
+        ways.append(seen)
+    for number, (first, second) in enumerate(zip(*ways, strict=True)):
+        for a, b in zip(*map(jax.tree.leaves, (first, second)), strict=True):
+            np.testing.assert_array_equal(a, b, err_msg=f"step {number}")
+    lengths = [float(np.abs(seen[2]).max()) for seen in ways[0]]
+    assert lengths[0] > 0.05  # every step moves
+    assert lengths[-1] > lengths[0]
 
 
 def test_masks_and_missing_labels_count_nothing():
@@ -241,8 +247,10 @@ def agreement(teacher, x, labels, test, weight, direction):
 
 
 def test_a_planted_teacher_is_found_by_distillation():
-    """The card's figures: .67-.68 by labels, .92-.94 by either direction, a tenth of
-    the divergence at most, and no worse with noisy inputs; bounds for three seeds."""
+    """The card's figures: .67-.68 by labels, .92-.94 by either direction, a divergence
+    of .33-1.07 that falls to about .01, and no worse with noisy inputs. Bounds hold for
+    each of three seeds; with other draws than the card's, labels lead to .67-.72 and
+    .23-.48 (loops of numpy say the same)."""
     plain, kept = [], {direction: [] for direction in DIRECTIONS}
     noisy = []
     for seed in range(3):
@@ -253,7 +261,10 @@ def test_a_planted_teacher_is_found_by_distillation():
         noisy.append(
             agreement(teacher, more, np.tile(labels, 3), test, 4.0, DIRECTIONS[0])
         )
-    assert 0.55 < np.mean([a for a, _ in plain]) < 0.78
+    for share, divergence in plain:
+        assert 0.65 < share < 0.73
+        assert 0.2 < divergence < 1.1
     for found in (*kept.values(), noisy):
-        assert np.mean([a for a, _ in found]) > 0.88
-        assert np.mean([d for _, d in found]) < 0.1 * np.mean([d for _, d in plain])
+        for share, divergence in found:
+            assert share > 0.90
+            assert divergence < 0.03

@@ -56,6 +56,19 @@ def test_after_one_update_the_debiased_average_is_the_parameter(decay):
     np.testing.assert_allclose(optim.ema_params(state)["w"], expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize("decay", [0.0, 0.9, 0.99, 0.999999])
+def test_the_average_of_what_does_not_move_is_what_it_is(decay):
+    """From the first update on, and at every one after it."""
+    tx = optim.parameter_ema(decay)
+    params = {"w": jnp.array([2.0, -1.0, 0.5]), "b": jnp.full((2, 2), 7.0)}
+    state = tx.init(jax.tree.map(lambda p: p + 1.0, params))  # it starts elsewhere
+    still = jax.tree.map(jnp.zeros_like, params)
+    for _ in range(6):
+        _, state = tx.update(still, state, params)
+        for name, average in optim.ema_params(state).items():
+            np.testing.assert_allclose(average, params[name], rtol=2e-6)
+
+
 def test_the_average_equals_optax():
     transform = optax.chain(optax.sgd(0.1), optim.parameter_ema(DECAY))
     seen, state = train(transform)

@@ -159,20 +159,35 @@ def test_without_a_random_start_a_divergence_does_not_move():
 
     slope = jax.grad(lambda x: divergence(x).sum())
     assert float(jnp.abs(slope(jnp.asarray(models.E))).max()) < 1e-6  # float32
+    still = perturb.Ascent(epsilon=0.1, eta=0.1, sigma=0.0)
+    moved = dataclasses.replace(still, sigma=0.05)
+    assert np.abs(change_of(moved, divergence)).max() > 0.05
     with jax.enable_x64(True):
         wide = {k: jnp.asarray(v, jnp.float64) for k, v in models.PARAMS.items()}
         e = jnp.asarray(models.E, jnp.float64)
         fixed = models.logits(wide, e)
 
         def exact(x):
-            log_p, log_q = map(jax.nn.log_softmax, (fixed, models.logits(wide, x)))
-            return jnp.sum(jnp.exp(log_p) * (log_p - log_q))
+            return losses.distances.kl_softmax(fixed, models.logits(wide, x))
 
-        assert float(jnp.abs(jax.grad(exact)(e)).max()) < 1e-8
-    still = perturb.Ascent(epsilon=0.1, eta=0.1, sigma=0.0, guard=1e-3)
-    moved = dataclasses.replace(still, sigma=0.05)
-    assert np.abs(change_of(still, divergence)).max() < 1e-4
-    assert np.abs(change_of(moved, divergence)).max() > 0.05
+        gradient = jax.grad(lambda x: exact(x).sum())(e)
+        assert gradient.dtype == jnp.float64
+        assert float(jnp.abs(gradient).max()) < 1e-8
+        # Rounding of 1e-16 over the guard of 1e-6: no step that any model could see.
+        change = perturb.ascend(exact, e, MASK, KEY, still)
+        assert change.dtype == jnp.float64
+        assert float(jnp.abs(change).max()) < 1e-8 * 0.1 / still.guard
+        objective = perturb.smart(still)
+        value, terms = perturb.perturbed_loss(
+            objective, models.logits_of(wide), models.loss_of, e, MASK, KEY
+        )
+        assert abs(float(terms["virtual"])) < 1e-12
+        assert float(value) == pytest.approx(float(terms["clean"]), abs=1e-12)
+        some = perturb.smart(moved)
+        _, terms = perturb.perturbed_loss(
+            some, models.logits_of(wide), models.loss_of, e, MASK, KEY
+        )
+        assert float(terms["virtual"]) > 1e-6
 
 
 def test_a_loss_without_slope_gives_no_change_and_no_nan():
@@ -189,18 +204,25 @@ def test_a_loss_without_slope_gives_no_change_and_no_nan():
     assert np.isfinite(jax.grad(total)(jnp.asarray(models.E))).all()
 
 
-def test_one_step_beats_random_changes_and_five_beat_one():
+@pytest.mark.parametrize("norm", ["sign", "inf"])
+def test_one_step_beats_random_changes_and_five_beat_one(norm):
+    """Random changes have the norm of the step's: the largest entry of each token."""
     params = models.jax_params()
     rng = np.random.default_rng(5)
-    one = perturb.Ascent(epsilon=1e-2, eta=1e-2, sigma=0.0, norm="sign")
-    five = dataclasses.replace(one, steps=5, eta=4e-3, sigma=1e-3)
+    one = perturb.Ascent(epsilon=1e-2, eta=1e-2, sigma=0.0, norm=norm)
+    # Shorter steps that together reach every corner of the ball.
+    five = dataclasses.replace(one, steps=5, eta=4e-3)
 
     @jax.jit
     def losses_at(e, key):
         loss = lambda x: models.loss_of(models.logits(params, x))
-        signs = jnp.sign(jax.random.normal(key, e.shape)) * MASK[..., None]
+        drawn = jax.random.normal(key, e.shape)
+        if norm == "sign":
+            drawn = jnp.sign(drawn)
+        drawn = drawn / jnp.max(jnp.abs(drawn), axis=-1, keepdims=True)
+        drawn = one.epsilon * drawn * MASK[..., None]
         d1, d5 = (perturb.ascend(loss, e, MASK, key, a) for a in (one, five))
-        return [loss(e + d).sum() for d in (d1, d5, one.epsilon * signs)]
+        return [loss(e + d).sum() for d in (d1, d5, drawn)]
 
     found = []
     for number in range(100):
@@ -208,7 +230,8 @@ def test_one_step_beats_random_changes_and_five_beat_one():
         found.append(losses_at(jnp.asarray(e), jax.random.key(number)))
     first, fifth, random = np.array(found).T
     assert np.mean(first >= random) >= 0.95
-    assert fifth.mean() >= first.mean() - 1e-5
+    # On a plane both end at the same corner; what the loss bends is what five see.
+    assert fifth.mean() >= first.mean()
 
 
 def test_the_start_of_an_example_does_not_depend_on_devices(mesh):

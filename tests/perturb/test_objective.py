@@ -12,7 +12,7 @@ import optax
 import pytest
 from scipy import special
 
-from jaxemb import losses, perturb, train
+from jaxemb import losses, optim, perturb, train
 from jaxemb.errors import InputError
 from jaxemb.perturb.ascent import first_change
 from tests.perturb import models
@@ -140,29 +140,42 @@ def test_without_a_ball_every_objective_is_the_plain_one():
                 np.testing.assert_allclose(gradient[key], wanted[key], atol=1e-6)
 
 
-def test_the_gradient_is_that_of_differences_with_the_change_frozen():
+@pytest.mark.parametrize("name", ["adv", "alice"])
+def test_the_gradient_is_that_of_differences_with_the_changes_frozen(name):
     params, e = models.jax_params(), jnp.asarray(models.E)
     rng = np.random.default_rng(1)
     toward = {k: rng.normal(size=v.shape) for k, v in models.PARAMS.items()}
-    labelled_key = jax.random.split(KEY, 4)[1]
-    d = perturb.ascend(
-        lambda x: models.loss_of(models.logits(params, x)),
-        e,
-        MASK,
-        labelled_key,
-        ASCENT,
-    )
-    changed = np.asarray(e + d, float)
+    _, labelled_key, virtual_key, _ = jax.random.split(KEY, 4)
+    clean = models.logits(params, e)
+    inner = {
+        "labelled": lambda x: models.loss_of(models.logits(params, x)),
+        "virtual": lambda x: losses.distances.kl_softmax(
+            clean, models.logits(params, x)
+        ),
+    }
+    keys = {"labelled": labelled_key, "virtual": virtual_key}
+    changed = {
+        term: np.asarray(e + perturb.ascend(inner[term], e, MASK, key, ASCENT), float)
+        for term, key in keys.items()
+    }
 
     def frozen(t):
-        """The loss in numpy's 64 bits, parameters moved and the change as it was."""
+        """The loss in 64 bits, parameters moved and the changes as they were."""
         moved = {k: models.PARAMS[k].astype(float) + t * toward[k] for k in toward}
-        states = np.tanh(changed @ moved["inner"]) * models.MASK[..., None]
-        pooled = states.sum(1) / models.MASK.sum(1, keepdims=True)
-        log_p = special.log_softmax(pooled @ moved["outer"], axis=-1)
-        return -log_p[np.arange(3), models.LABELS].mean()
 
-    _, _, gradient = value_and_gradient(perturb.adv(ASCENT))
+        def log_p(x):
+            states = np.tanh(x @ moved["inner"]) * models.MASK[..., None]
+            pooled = states.sum(1) / models.MASK.sum(1, keepdims=True)
+            return special.log_softmax(pooled @ moved["outer"], axis=-1)
+
+        value = -log_p(changed["labelled"])[np.arange(3), models.LABELS].mean()
+        if name == "alice":  # both sides of the divergence move
+            p, q = log_p(np.asarray(models.E, float)), log_p(changed["virtual"])
+            apart = ((np.exp(p) - np.exp(q)) * (p - q)).sum(-1)
+            value += OBJECTIVES["alice"].virtual * apart.mean()
+        return value
+
+    _, _, gradient = value_and_gradient(OBJECTIVES[name])
     slope = sum(float(np.sum(gradient[k] * toward[k])) for k in toward)
     wanted = (frozen(1e-5) - frozen(-1e-5)) / 2e-5
     assert slope == pytest.approx(wanted, rel=1e-4)  # the slope is of 32 bits
@@ -392,3 +405,22 @@ def test_the_example_of_the_docstring_runs():
     assert values[-1] < 0.5 * values[0]
     assert float(metrics["virtual"]) >= 0
     assert 0 < float(metrics["labelled_ratio"]) < 0.1
+    _check_the_composed_example(names, variables, batch)
+
+
+def _check_the_composed_example(names, variables, batch):
+    """Distilled, pruned and perturbed: it learns, half of each kernel is 0."""
+    batch = {**batch, "teacher": 3 * jax.nn.one_hot(batch["labels"], 2)}
+    state = train.State.create(variables, names["tx"], jax.random.key(1))
+    values = []
+    for _ in range(20):
+        state, metrics = names["composed"](state, batch)
+        values.append(float(metrics["loss"]))
+    assert values[-1] < 0.5 * values[0]
+    assert set(metrics) >= {"clean", "labelled"}
+    kernels = optim.masks_of(state.opt_state, state.params)
+    assert kernels
+    for path, leaf in jax.tree_util.tree_leaves_with_path(state.params):
+        zeros = float(jnp.mean(leaf == 0))
+        if optim.path_name(path) in kernels:
+            assert zeros == pytest.approx(0.5, abs=0.05)
