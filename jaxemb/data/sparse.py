@@ -58,11 +58,12 @@ def write_compact(
                 f"a tensor is named {name!r}; expected no {_MARK!r} in it."
             )
         value = np.asarray(value)
-        found = {f: arrays for f, arrays in _forms(value).items() if f in forms}
-        sizes_of = {
-            f: sum(a.nbytes for a in arrays.values()) for f, arrays in found.items()
-        }
-        form = min(sizes_of, key=sizes_of.__getitem__)
+        found = _forms(value)
+        sizes_of = {f: sum(a.nbytes for a in found[f].values()) for f in found}
+        form: Form = "dense"
+        for other in forms:
+            if other in sizes_of and sizes_of[other] < sizes_of[form]:
+                form = other
         for part, array in found[form].items():
             parts[f"{name}{_MARK}{part}"] = np.ascontiguousarray(array)
         size = sizes_of[form]

@@ -88,7 +88,7 @@ def keep_masks(
     )
 
 
-def delete_information(params: Any, masks: Mapping[str, Array]) -> Any:
+def delete_information(params: Any, masks: Mapping[str, jax.typing.ArrayLike]) -> Any:
     """`W <- M W`: zeros where a mask is False.
 
     An optimiser that goes on from there without masks may fill them again, which
