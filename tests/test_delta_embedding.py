@@ -371,7 +371,8 @@ def test_parts_trained_before_rates_decayed_stay_valid():
         "learning_rate": 0.002,
         "accumulate": 1,
     }
-    assert main._part_of(presets.SICK)["decay"] == "linear"
+    decaying = dataclasses.replace(presets.SICK, decay="linear")
+    assert main._part_of(decaying)["decay"] == "linear"
 
 
 def written_parts(workdir, config, table, scores):

@@ -41,13 +41,17 @@ def load(place: str) -> tuple[pretrained.Pretrained, results.Data]:
 def planted(
     texts: Iterable[str],
     *,
+    dim: int = 16,
+    heads: int = 2,
     positions: int = 32,
     scale: float = 0.02,
 ) -> pretrained.Pretrained:
-    """A small encoder of random weights over whole words.
+    """A small encoder of one layer and random weights over whole words.
 
     Args:
       texts: words, with blanks between, that it is to know.
+      dim: of its states.
+      heads: of its attention.
       positions: the longest text.
       scale: standard deviation of its weights; of a small encoder the usual 0.02 leaves
         the first state nearly the same whatever the text is.
@@ -63,10 +67,10 @@ def planted(
     )
     shape = nn.TextConfig(
         vocab=len(vocab),
-        dim=16,
+        dim=dim,
         layers=1,
-        heads=2,
-        inner=32,
+        heads=heads,
+        inner=2 * dim,
         positions=positions,
         initializer_range=scale,
     )

@@ -5,14 +5,12 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
+from experiments.common import encoders
 from experiments.common.datasets import described, planted
 from experiments.compressing_bert.config import Config
-from jaxemb import nn, pretrained
+from jaxemb import pretrained
 from jaxemb.data import (
     GLUE_TASKS,
     batching,
@@ -28,7 +26,6 @@ from jaxemb.data.corpus import readers
 from jaxemb.pretrained.features import digest_of_weights
 from jaxemb.train import results
 
-_MARKS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 _SEED = 0  # of what is drawn from a task, the same for every run
 
 
@@ -82,19 +79,7 @@ def load(config: Config) -> World:
     """Reads the encoder, and cuts the text into its pieces."""
     if config.text == "planted":
         return _planted(config)
-    if config.encoder in sources.DATA_SETS:
-        found = sources.get(config.encoder)
-        encoder = pretrained.load_hf(str(found.part("config").parent))
-        used = described(found)
-    else:
-        encoder = pretrained.load_hf(config.encoder)
-        used = results.Data(
-            name=Path(config.encoder).name,
-            kind="real",
-            source="a folder of weights",
-            sha256=digest_of_weights(encoder),
-            size=0,
-        )
+    encoder, used = encoders.load(config.encoder)
     length = config.pretraining.length
     cutting = hashlib.sha256(encoder.tokenizer or b"").hexdigest()[:16]
     cut = Path(config.shared_folder) / f"text-{cutting}-{length}.npz"
@@ -206,7 +191,7 @@ def _world(
     data: tuple[results.Data, ...],
 ) -> World:
     tokenizer = pretrained.Cutter.of(encoder).tokenizer
-    ids = {mark: tokenizer.token_to_id(mark) for mark in _MARKS}
+    ids = {mark: tokenizer.token_to_id(mark) for mark in encoders.MARKS}
     return World(
         encoder,
         train,
@@ -221,23 +206,8 @@ def _world(
 def _planted(config: Config) -> World:
     world = synthetic.planted_topics(num_sentences=3000, length=14)
     task = synthetic.planted_sentiment(num_words=120)
-    words = sorted({w for s in world.sentences for w in s} | set(task.vectors.words))
-    pieces = {piece: i for i, piece in enumerate((*_MARKS, *words))}
-    tokenizer = Tokenizer(models.WordLevel(pieces, unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]",
-        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
-        special_tokens=[(mark, pieces[mark]) for mark in ("[CLS]", "[SEP]")],
-    )
-    shape = nn.TextConfig(
-        vocab=len(pieces), dim=32, layers=1, heads=4, inner=64, positions=32
-    )
-    ids = jnp.ones((1, 3), jnp.int32)
-    params = jax.jit(
-        lambda key: nn.Bert(shape).init(key, ids, ids > 0, deterministic=True)
-    )(jax.random.key(0))["params"]
-    encoder = pretrained.Pretrained(shape, "bert", params, tokenizer.to_str().encode())
+    words = {w for s in world.sentences for w in s} | set(task.vectors.words)
+    encoder = encoders.planted(words, dim=32, heads=4)
     cutter = pretrained.Cutter.of(encoder)
     texts = [" ".join(s) for s in world.sentences]
     rows = _rows(cutter, texts, config.pretraining.length)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from etils import epath
 
+from experiments.common import encoders
 from experiments.common.datasets import described, planted
 from experiments.dynamic_to_static.config import ANALOGY, SIMILARITY, Config
 from jaxemb import pretrained, static
@@ -130,16 +131,8 @@ def load_encoder(config: Config) -> Encoder:
     """Reads the encoder that a config names."""
     if config.encoder == "planted":
         return Encoder("planted", None, -1)
-    if config.encoder not in sources.DATA_SETS:
-        name = Path(config.encoder).name
-        model = pretrained.load_hf(config.encoder)
-        used = results.Data(
-            name=name, kind="real", source="a folder of weights", sha256=None, size=0
-        )
-        return Encoder(name, model, config.layer, used)
-    found = sources.get(config.encoder)
-    model = pretrained.load_hf(str(found.part("config").parent))
-    return Encoder(config.encoder, model, config.layer, described(found))
+    model, used = encoders.load(config.encoder)
+    return Encoder(Path(config.encoder).name, model, config.layer, used)
 
 
 def load_tests(config: Config) -> dict[str, tuple[kinds.Test, ...]]:
