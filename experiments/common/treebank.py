@@ -1,7 +1,7 @@
 """Sentences with a tag for every word, as taggers read them."""
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -9,7 +9,14 @@ from jaxemb.data import batching, conllu, sources
 from jaxemb.data.vectors import WordVectors
 from jaxemb.eval import lookup
 
-Sentence = tuple[tuple[str, ...], tuple[str, ...]]  # words and tags
+
+class Sentence(NamedTuple):
+    """Words, and a tag for each."""
+
+    words: tuple[str, ...]
+    tags: tuple[str, ...]
+
+
 Parts = Mapping[str, Sequence[Sentence]]
 
 
@@ -20,23 +27,23 @@ def read_ewt(
     found = sources.get("ud-english-ewt")
     return {
         name: [
-            (tuple(s.forms), tuple(getattr(w, tags) or "_" for w in s.words))
+            Sentence(tuple(s.forms), tuple(getattr(w, tags) or "_" for w in s.words))
             for s in conllu.read_conllu(found.part(name))
         ]
         for name in ("train", "dev", "test")
     }, found
 
 
-def number_tags(parts: Parts) -> tuple[tuple[str, ...], dict[str, batching.Ragged]]:
+def number_tags(parts: Parts) -> tuple[tuple[str, ...], dict[str, list[list[int]]]]:
     """The tags of the training part, and those of every part as numbers.
 
     A tag that training has never seen is no class: its number is one past the last,
     and it is never right.
     """
-    tags = tuple(sorted({tag for _, own in parts["train"] for tag in own}))
+    tags = tuple(sorted({tag for s in parts["train"] for tag in s.tags}))
     place = {tag: i for i, tag in enumerate(tags)}
     return tags, {
-        name: batching.Ragged.of([[place.get(t, len(tags)) for t in s[1]] for s in own])
+        name: [[place.get(tag, len(tags)) for tag in s.tags] for s in own]
         for name, own in parts.items()
     }
 

@@ -48,11 +48,11 @@ def read(config: Config, task: Task) -> Corpus:
     tags, numbered = treebank.number_tags(parts)
     columns, start = {}, 0
     for name, own in parts.items():
-        lengths = [len(s[0]) for s in own]
+        lengths = [len(s.words) for s in own]
         ends = start + np.concatenate([[0], np.cumsum(lengths)])
         columns[name] = {
-            "types": batching.Ragged.of([[index[w] for w in s[0]] for s in own]),
-            "tags": numbered[name],
+            "types": batching.Ragged.of([[index[w] for w in s.words] for s in own]),
+            "tags": batching.Ragged.of(numbered[name]),
             "places": batching.Ragged.of(
                 [np.arange(a, b) for a, b in zip(ends, ends[1:], strict=False)]
             ),
@@ -106,7 +106,7 @@ def _parts(
 ) -> tuple[dict[str, list[Sentence]], results.Data]:
     if config.text == "planted":
         world = synthetic.planted_senses(sentences=PLANTED)
-        own = [(s, _senses(world, s)) for s in world.sentences]
+        own = [Sentence(tuple(s), _senses(world, s)) for s in world.sentences]
         parts = {"train": own[:60], "dev": own[60:80], "test": own[80:100]}
         return parts, planted("planted senses, tagged", 100)
     most = config.tagging.sentences
@@ -116,7 +116,7 @@ def _parts(
         found = sources.get("conll2000")
         read = {
             name: [
-                (s["words"], s["chunks"])
+                Sentence(s["words"], s["chunks"])
                 for s in conll.read_conll(found.part(name), conll.CONLL2000)
             ]
             for name in ("train", "test")

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
+from experiments.common import treebank
 from experiments.common.datasets import described, planted
 from experiments.common.tables import digested, read_several
 from experiments.common.trained import NAMES, Trainer
 from experiments.multitask_meta_embedding.config import ANALOGY, SIMILARITY, Config
-from jaxemb.data import batching, conllu, recipes, sources, synthetic, text, tokenize
+from jaxemb.data import batching, recipes, sources, synthetic, text, tokenize
 from jaxemb.data.pairs import WordPair
 from jaxemb.data.vectors import WordVectors
 from jaxemb.errors import InputError
@@ -203,15 +204,12 @@ class _Raw:
 
 def _pos(config: Config) -> _Raw:
     del config
-    found = sources.get("ud-english-ewt")
-    read = {p: conllu.read_conllu(found.part(p)) for p in ("train", "dev", "test")}
-    tags = sorted({w.upos or "_" for s in read["train"] for w in s.words})
-    place = {tag: i for i, tag in enumerate(tags)}
+    read, found = treebank.read_ewt("upos")
+    tags, numbered = treebank.number_tags(read)
     parts = {
         part: [
-            # A tag that training lacks is never right.
-            (list(s.forms), [place.get(w.upos or "_", -1) for w in s.words])
-            for s in sentences
+            (list(one.words), labels)
+            for one, labels in zip(sentences, numbered[part], strict=True)
         ]
         for part, sentences in read.items()
     }

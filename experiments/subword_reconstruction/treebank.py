@@ -2,32 +2,30 @@
 
 import collections
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
+from experiments.common import treebank
 from experiments.common.datasets import described, planted
 from experiments.subword_reconstruction.config import Config
-from jaxemb.data import batching, conllu, sources, synthetic, vocab
+from jaxemb.data import batching, synthetic, vocab
 from jaxemb.data.vectors import WordVectors
-from jaxemb.eval import lookup
 from jaxemb.train import results
-
-Sentences = Sequence[Sequence[tuple[str, str]]]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Texts:
     """Sentences of words with tags."""
 
-    parts: Mapping[str, Sentences]
+    parts: treebank.Parts
     """Of train, dev and test."""
     data: results.Data
 
     @property
     def words(self) -> set[str]:
         """Of the training part."""
-        return {word for sentence in self.parts["train"] for word, _ in sentence}
+        return {word for words, _ in self.parts["train"] for word in words}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -58,22 +56,16 @@ class Treebank:
 def read(config: Config) -> Texts:
     """Reads the treebank, or makes sentences."""
     if config.preset == "smoke":
-        made = synthetic.planted_morphology().sentences
+        pairs = synthetic.planted_morphology().sentences
+        made = [treebank.Sentence(*zip(*sentence, strict=True)) for sentence in pairs]
         parts = {"train": made[:40], "dev": made[40:50], "test": made[50:]}
         return Texts(parts, planted("planted sentences", len(made)))
-    found = sources.get("ud-english-ewt")
-    parts, whole = {}, True
-    for name in ("train", "dev", "test"):
-        every = conllu.read_conllu(found.part(name))
-        most = config.tagging.sentences if name == "train" else config.tagging.held_out
-        kept = every[:most]
-        whole &= len(kept) == len(every)
-        parts[name] = [
-            [(w.form, getattr(w, config.tagging.tags) or "_") for w in sentence.words]
-            for sentence in kept
-        ]
+    every, found = treebank.read_ewt(config.tagging.tags)
+    most = dict.fromkeys(every, config.tagging.held_out)
+    most["train"] = config.tagging.sentences
+    parts = {name: sentences[: most[name]] for name, sentences in every.items()}
     size = sum(map(len, parts.values()))
-    kind = found.kind if whole else "subset"
+    kind = found.kind if size == sum(map(len, every.values())) else "subset"
     return Texts(parts, described(found, size, kind=kind))
 
 
@@ -86,28 +78,20 @@ def encode(texts: Texts, characters: vocab.Vocab, table: WordVectors) -> Treeban
       table: the whole teacher.
     """
     parts = texts.parts
-    seen = vocab.Vocab.build([w for w, _ in s] for s in parts["train"])
-    every = vocab.Vocab.build([w for w, _ in s] for p in parts.values() for s in p)
+    seen = vocab.Vocab.build(s.words for s in parts["train"])
+    every = vocab.Vocab.build(s.words for part in parts.values() for s in part)
     words = (*seen.words, *(w for w in every.words if w not in seen))
     index = {word: i for i, word in enumerate(words)}
-    counts = collections.Counter(w for s in parts["train"] for w, _ in s)
-    tags = tuple(sorted({tag for s in parts["train"] for _, tag in s}))
-    place = {tag: i for i, tag in enumerate(tags)}
+    counts = collections.Counter(w for s in parts["train"] for w in s.words)
+    tags, numbered = treebank.number_tags(parts)
     columns = {
         name: {
-            "types": batching.Ragged.of([[index[w] for w, _ in s] for s in sentences]),
-            # A tag that training has never seen is no class: it is never right.
-            "tags": batching.Ragged.of(
-                [[place.get(t, len(tags)) for _, t in s] for s in sentences]
-            ),
+            "types": batching.Ragged.of([[index[w] for w in s.words] for s in part]),
+            "tags": batching.Ragged.of(numbered[name]),
         }
-        for name, sentences in parts.items()
+        for name, part in parts.items()
     }
-    found = lookup.look_up(table, words[2:], "fallback")
-    rows = np.full(len(words), -1)
-    rows[[index[word] for word in found.words]] = found.rows
-    has_vector = rows >= 0
-    vectors = np.where(has_vector[:, None], np.asarray(table.matrix)[rows], 0)
+    vectors, has_vector = treebank.vectors_of(table, words[2:])
     own = seen.words[2:]
     return Treebank(
         words=words,
@@ -115,8 +99,8 @@ def encode(texts: Texts, characters: vocab.Vocab, table: WordVectors) -> Treeban
         singletons=np.array([counts[word] == 1 for word in words]),
         own_characters=len(set("".join(own))),
         spelled=batching.Ragged.of([[], [], *map(characters.encode, words[2:])]),
-        vectors=vectors.astype(np.float32),
-        has_vector=has_vector,
+        vectors=np.pad(vectors, ((2, 0), (0, 0))),
+        has_vector=np.pad(has_vector, (2, 0)),
         words_with_teacher=len(set(own) | set(table.words)),
         tags=tags,
         splits=columns,
