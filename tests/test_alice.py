@@ -180,6 +180,7 @@ def test_a_radius_in_the_state_is_the_objectives(pairs):
     assert float(value) != pytest.approx(float(run(variables, batch, key)[0]), rel=1e-4)
 
 
+@pytest.mark.slow
 def test_runs_are_chosen_kept_and_never_taken_for_others(tmp_path, monkeypatch):
     """The grid looks at what is held out only; what is there is of the same config."""
     config = config_of(

@@ -204,6 +204,7 @@ def with_head(world, params):
     return dataclasses.replace(world, encoder=encoder, digest=digest)
 
 
+@pytest.mark.slow
 def test_magnitude_loses_less_than_chance_at_every_sparsity(
     pretrainer, config, tmp_path
 ):

@@ -470,6 +470,7 @@ def of(written, metric):
     return {r["name"]: r["measured"] for r in written["rows"] if metric in r["metric"]}
 
 
+@pytest.mark.slow
 def test_inference_from_training_to_claims(tmp_path):
     arms = ("finetune", "fixed", "delta-1e-4", "delta-1e-5", "prox-1e-4")
     written = smoke("smoke-esim", tmp_path, arms=arms)

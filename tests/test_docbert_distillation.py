@@ -448,6 +448,7 @@ def test_figures_of_the_paper_are_of_the_same_classes():
     assert len(set(folders)) == len(folders)
 
 
+@pytest.mark.slow
 def test_a_teacher_pruning_and_adversarial_training_compose(tmp_path):
     config = dataclasses.replace(
         SMOKE,

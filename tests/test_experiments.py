@@ -63,7 +63,12 @@ def test_every_paper_has_a_smoke_preset_and_a_readme(slug):
 
 
 # These compile for minutes where no cache is warm.
-_SLOW_SMOKES = {"alice", "compressing_bert"}
+_SLOW_SMOKES = {
+    "alice",
+    "compressing_bert",
+    "docbert_distillation",
+    "dynamic_to_static",
+}
 
 
 @pytest.mark.parametrize(
