@@ -255,7 +255,7 @@ def _programs(
             return task, {}
         return task + weight * jnp.mean(auxiliary), {}
 
-    @functools.partial(jax.vmap, in_axes=(0, None))
+    @functools.partial(train.over_models, in_axes=(0, None))
     def hits(params, batch):
         """Right and all labels of a batch."""
         variables = {"params": params}

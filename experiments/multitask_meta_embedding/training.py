@@ -15,7 +15,7 @@ from scipy import stats
 
 from experiments.multitask_meta_embedding import data, model
 from experiments.multitask_meta_embedding.config import Autoencoder, MultiTask
-from jaxemb import losses, numerics, terminal
+from jaxemb import losses, numerics, terminal, train
 from jaxemb import nn as jnn
 from jaxemb.data import files
 from jaxemb.eval import pair_scores
@@ -195,7 +195,7 @@ def multitask(
     encoder = model.encoder_of(settings, ensemble.widths)
 
     @jax.jit
-    @functools.partial(jax.vmap, in_axes=(0, None))
+    @functools.partial(train.over_models, in_axes=(0, None))
     def cosines_of(params, fixed):
         coded = encoder.apply(
             {"params": params["meta"]}, fixed.x, fixed.known, deterministic=True
@@ -206,7 +206,7 @@ def multitask(
         return jnp.sum(first * second, axis=1)
 
     several = jax.jit(
-        jax.vmap(epoch, in_axes=(0, 0, 0, 0, None, None)), donate_argnums=(0, 1)
+        train.over_models(epoch, (0, 0, 0, 0, None, None)), donate_argnums=(0, 1)
     )
     params, opt_state = jax.jit(jax.vmap(start, in_axes=(0, None)))(keys, fixed)
     fold = jax.jit(jax.vmap(jax.random.fold_in, in_axes=(0, None)))
@@ -367,7 +367,7 @@ def self_supervised(
 
     keys = jax.vmap(jax.random.key)(jnp.arange(seeds))
     several = jax.jit(
-        jax.vmap(epoch, in_axes=(0, 0, 0, None, None)), donate_argnums=(0, 1)
+        train.over_models(epoch, (0, 0, 0, None, None)), donate_argnums=(0, 1)
     )
     fold = jax.jit(jax.vmap(jax.random.fold_in, in_axes=(0, None)))
     params, opt_state = jax.jit(jax.vmap(start, in_axes=(0, None)))(keys, fixed)
@@ -378,7 +378,7 @@ def self_supervised(
         )
 
     @jax.jit
-    @functools.partial(jax.vmap, in_axes=(0, None))
+    @functools.partial(train.over_models, in_axes=(0, None))
     def code_of(params, fixed):
         return apply(params, jnp.arange(len(ensemble)), fixed, True).code
 

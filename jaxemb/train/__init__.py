@@ -19,7 +19,7 @@ from jaxemb.train.parallel import (
 from jaxemb.train.preemption import Preempted
 from jaxemb.train.runtime import enable_compilation_cache
 from jaxemb.train.state import State
-from jaxemb.train.step import make_step, over_seeds
+from jaxemb.train.step import make_step, over_models, over_seeds
 
 __all__ = [
     "Diverged",
@@ -38,6 +38,7 @@ __all__ = [
     "load_params",
     "make_mesh",
     "make_step",
+    "over_models",
     "over_seeds",
     "read_metrics",
     "wait_for_all",

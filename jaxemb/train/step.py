@@ -1,7 +1,7 @@
 """One gradient step as a pure function of state and batch."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -54,11 +54,57 @@ def over_seeds(step: Step, *, batch_axis: int | None = None) -> Step:
     """Maps a step over the seeds that are the leading axis of a state.
 
     Args:
-      step: for one seed.
+      step: for one seed; it leaves `State.frozen`, which seeds share, as it is.
       batch_axis: None where all seeds see the same batch, 0 where each has its own.
     """
-    seeds = State(step=0, key=0, params=0, opt_state=0, frozen=None)
-    return jax.vmap(step, in_axes=(seeds, batch_axis), out_axes=(seeds, 0))
+
+    def one(own: State, frozen: Any, batch: Any) -> tuple[State, Metrics]:
+        state, metrics = step(dataclasses.replace(own, frozen=frozen), batch)
+        return dataclasses.replace(state, frozen=None), metrics
+
+    each = over_models(one, (0, None, batch_axis))
+
+    def together(state: State, batch: Any) -> tuple[State, Metrics]:
+        own = dataclasses.replace(state, frozen=None)
+        new, metrics = each(own, state.frozen, batch)
+        return dataclasses.replace(new, frozen=state.frozen), metrics
+
+    return together
+
+
+def over_models(
+    function: Callable[..., Any], in_axes: Sequence[int | None]
+) -> Callable[..., Any]:
+    """Maps a function over models of the same shape: `vmap`, but in turn on CPU.
+
+    A CPU's caches hold one model at a time, and its compiler makes slow programs of
+    some reductions with the models' axis (those of cosines).
+
+    Args:
+      function: of one model.
+      in_axes: for each argument 0, where models have their own, or None.
+    """
+    if any(axis not in (0, None) for axis in in_axes):
+        raise InputError(f"in_axes {tuple(in_axes)}; expected 0 or None for each")
+    at_once = jax.vmap(function, in_axes=tuple(in_axes))
+
+    def in_turn(*arguments: Any) -> Any:
+        def one(own: tuple[Any, ...]) -> Any:
+            left = iter(own)
+            return function(
+                *(
+                    shared if axis is None else next(left)
+                    for shared, axis in zip(arguments, in_axes, strict=True)
+                )
+            )
+
+        own = (x for x, axis in zip(arguments, in_axes, strict=True) if axis == 0)
+        return jax.lax.map(one, tuple(own))
+
+    def mapped(*arguments: Any) -> Any:
+        return jax.lax.platform_dependent(*arguments, cpu=in_turn, default=at_once)
+
+    return mapped
 
 
 def _with_loss(loss_fn: LossFn):

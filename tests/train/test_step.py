@@ -75,3 +75,30 @@ def test_seeds_together_equal_seeds_apart():
         )
         np.testing.assert_allclose(metrics["loss"][i], own["loss"], rtol=1e-6)
     assert len(set(np.asarray(metrics["loss"]).tolist())) == 3
+
+
+def test_over_models_is_a_loop_over_them():
+    def function(own, shared, more):
+        return {"sum": own["x"] @ shared + more, "key": jax.random.bits(own["key"])}
+
+    keys = jax.random.split(jax.random.key(0), 3)
+    own = {"x": jax.random.normal(keys[0], (3, 4)), "key": keys}
+    shared, more = jnp.arange(4.0), jnp.arange(3.0)
+    found = jax.jit(train.over_models(function, (0, None, 0)))(own, shared, more)
+    for i in range(3):
+        one = function(jax.tree.map(lambda x, i=i: x[i], own), shared, more[i])
+        np.testing.assert_allclose(found["sum"][i], one["sum"], rtol=1e-6)
+        assert found["key"][i] == one["key"]
+
+
+@pytest.mark.parametrize(("platform", "loops"), [("cpu", 1), ("tpu", 0), ("cuda", 0)])
+def test_over_models_is_a_loop_on_cpu_and_one_batch_elsewhere(platform, loops):
+    mapped = jax.jit(train.over_models(lambda x, y: x @ y, (0, None)))
+    traced = mapped.trace(jnp.ones([3, 4, 5]), jnp.ones([5, 6]))
+    program = traced.lower(lowering_platforms=(platform,)).as_text()
+    assert program.count("stablehlo.while") == loops
+
+
+def test_over_models_names_axes_that_it_does_not_take():
+    with pytest.raises(InputError, match=r"in_axes \(1, None\); expected 0 or None"):
+        train.over_models(lambda x, y: x, (1, None))
