@@ -27,8 +27,8 @@ from experiments.multitask_meta_embedding.config import (
     Autoencoder,
     MultiTask,
 )
-from experiments.multitask_meta_embedding.similarity import UNLABELLED, Measurer
-from experiments.multitask_meta_embedding.training import Run
+from experiments.multitask_meta_embedding.similarity import Measurer
+from experiments.multitask_meta_embedding.training import UNLABELLED, Run
 from jaxemb import nn as jnn
 from jaxemb.data import recipes, sources, synthetic
 from jaxemb.data.analogies import Analogy
@@ -129,6 +129,20 @@ def test_supervision_helps_on_a_list_held_out_and_shuffled_labels_do_not(world, 
     nothing = intervals.paired_t(shuffled, plain)
     assert nothing.low < 0
     assert nothing.mean < 0.05
+
+
+def test_runs_without_labels_are_one_model_and_choose_epochs_apart(world, capfd):
+    runs = [Run(UNLABELLED, holdout, 0, 0.1) for holdout in (0, 1)]
+    runs.append(Run("Brier", 0, 0, 0.1))
+    labels = np.stack([world.pool.scores] * 3)
+    settings = dataclasses.replace(SETTINGS, epochs=2)
+    together = trained(world, runs, labels, settings)
+    assert "2 models" in capfd.readouterr().err
+    for i in (0, 1):
+        alone = trained(world, runs[i : i + 1], labels[:1], settings)
+        for name, values in alone.items():
+            np.testing.assert_allclose(together[name][i], values[0], atol=2e-3)
+    np.testing.assert_array_less(1e-4, abs(np.diff(together["dev"][:2], axis=0)))
 
 
 def test_supervision_helps_where_people_compare_all_that_sources_share():

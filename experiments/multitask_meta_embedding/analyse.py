@@ -15,11 +15,8 @@ from experiments.multitask_meta_embedding.config import (
     Config,
 )
 from experiments.multitask_meta_embedding.model import CONCATENATED, DECOUPLED
-from experiments.multitask_meta_embedding.similarity import (
-    UNLABELLED,
-    WITHOUT,
-    Measured,
-)
+from experiments.multitask_meta_embedding.similarity import WITHOUT, Measured
+from experiments.multitask_meta_embedding.training import UNLABELLED
 from jaxemb.analysis import figures
 from jaxemb.analysis import meta as analysis
 from jaxemb.eval import intervals, pair_scores

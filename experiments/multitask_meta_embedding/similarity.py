@@ -9,7 +9,7 @@ import numpy as np
 
 from experiments.multitask_meta_embedding import data, model, training
 from experiments.multitask_meta_embedding.config import TITLES, Config, MultiTask
-from experiments.multitask_meta_embedding.training import Run
+from experiments.multitask_meta_embedding.training import UNLABELLED, Run
 from jaxemb import nn as jnn
 from jaxemb import terminal
 from jaxemb.data.vectors import write_word_vectors
@@ -18,7 +18,6 @@ from jaxemb.spaces.ensemble import EmbeddingEnsemble
 from jaxemb.train import results
 
 WITHOUT = ", λ = 0"
-UNLABELLED = "none"  # the same loop and choice of epoch, without the task
 DEFAULT = "pairs"  # what is taken away from supervision unless a control says otherwise
 
 

@@ -23,6 +23,7 @@ from jaxemb.nn import meta
 from jaxemb.spaces.ensemble import EmbeddingEnsemble
 from jaxemb.train import results
 
+UNLABELLED = "none"  # a run whose task is no part of its loss
 _L2 = 1e-6  # of 1TON's vectors and projections
 
 
@@ -113,7 +114,8 @@ def multitask(
     """Trains runs side by side; all see the same pairs in the same order.
 
     Every pair of every list is reconstructed, those held out too; a run is supervised
-    by its own pairs only.
+    by its own pairs only. Runs that differ in nothing but the pairs that choose their
+    epoch are one model.
 
     Args:
       world: words and pairs.
@@ -143,15 +145,17 @@ def multitask(
     )
     batches = -(-len(fixed.pairs) // min(settings.batch_size, len(fixed.pairs)))
     tx = _optimizer(settings, settings.epochs * batches)
+    models, of_run = _models(runs, supervised, labels)
+    apart = [runs[i] for i in models]
     kinds = ("OLS", "NLL", "Brier")
-    choice = np.array([[run.supervision == kind for kind in kinds] for run in runs])
+    choice = np.array([[run.supervision == kind for kind in kinds] for run in apart])
     arrays = {
         "choice": jnp.asarray(choice, jnp.float32),
-        "weight": jnp.asarray([run.weight for run in runs], jnp.float32),
-        "supervised": jnp.asarray(supervised),
-        "labels": jnp.asarray(labels, jnp.float32),
+        "weight": jnp.asarray([run.weight for run in apart], jnp.float32),
+        "supervised": jnp.asarray(supervised[models]),
+        "labels": jnp.asarray(labels[models], jnp.float32),
     }
-    keys = jax.vmap(jax.random.key)(jnp.asarray([run.seed for run in runs]))
+    keys = jax.vmap(jax.random.key)(jnp.asarray([run.seed for run in apart]))
 
     def start(key, fixed):
         example = fixed.words(fixed.pairs[:2])
@@ -219,7 +223,7 @@ def multitask(
         params, opt_state = several(
             params, opt_state, arrays, fold(keys, number + 1), batches, fixed
         )
-        cosines = np.asarray(cosines_of(params, fixed))
+        cosines = np.asarray(cosines_of(params, fixed))[of_run]
         scores = [
             _rho(c[d], y[d]) for c, d, y in zip(cosines, dev, labels, strict=True)
         ]
@@ -230,12 +234,26 @@ def multitask(
         highest = np.where(better, scores, highest)
         best[better] = cosines[better]
         if keep_encoders:
-            flat = _flat_encoders(params, settings)
+            flat = _flat_encoders(params, settings)[of_run]
             encoders = flat if encoders is None else encoders
             encoders[better] = flat[better]
-    terminal.say(f"{name}: {len(runs)} models, dev ρ {np.mean(highest):.3f}")
+    terminal.say(f"{name}: {len(models)} models, dev ρ {np.mean(highest):.3f}")
     arrays = {"cosines": best, "dev": history}
     return arrays | ({} if encoders is None else {"encoders": encoders})
+
+
+def _models(
+    runs: Sequence[Run], supervised: np.ndarray, labels: np.ndarray
+) -> tuple[list[int], np.ndarray]:
+    """The first run of each model, and which of these models each run is."""
+    firsts: dict[tuple, int] = {}
+    of_run = []
+    for run, pairs, y in zip(runs, supervised, labels, strict=True):
+        seen = () if run.supervision == UNLABELLED else (pairs.tobytes(), y.tobytes())
+        one = (run.supervision, run.seed, run.weight, *seen)
+        of_run.append(firsts.setdefault(one, len(firsts)))
+    _, models = np.unique(of_run, return_index=True)
+    return models.tolist(), np.array(of_run)
 
 
 def _optimizer(settings: MultiTask, steps: int) -> optax.GradientTransformation:
