@@ -135,6 +135,25 @@ def test_accumulation_on_eight_devices_equals_one(mesh, mode):
     )
 
 
+@pytest.mark.parametrize("mode", ["jit", "pmap"])
+def test_seeds_on_eight_devices_equal_seeds_on_one(mesh, mode):
+    def after(mesh, mode):
+        step = train.data_parallel(train.over_seeds(small.step()), mesh, mode=mode)
+        seeds = [small.state(seed) for seed in range(2)]
+        state = step.place(jax.tree.map(lambda *leaves: jnp.stack(leaves), *seeds))
+        for number in range(3):
+            state, metrics = step(state, small.batches()(number))
+            jax.block_until_ready(metrics)
+        return jax.device_get(state.params)
+
+    one = train.make_mesh(jax.devices()[:1])
+    jax.tree.map(
+        lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5, rtol=0),
+        after(mesh, mode),
+        after(one, "jit"),
+    )
+
+
 def test_a_state_that_was_placed_is_not_consumed(mesh):
     step = train.data_parallel(small.step(), mesh)
     state = small.state()
