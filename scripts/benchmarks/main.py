@@ -19,7 +19,7 @@ import train_vectors
 from jaxemb import terminal
 from jaxemb.train import results, runtime
 
-HERE = pathlib.Path(__file__).parent
+KEPT = pathlib.Path(__file__).parent / "results.json"
 COMPARISONS = {
     "load_vectors": load_vectors.comparisons,
     "train_vectors": train_vectors.comparisons,
@@ -73,20 +73,18 @@ def main() -> None:
                 f"bench: no comparison {name!r}; there are {', '.join(COMPARISONS)}"
             )
     runtime.keep_freed_memory()  # as every experiment does
-    rows = []
+    kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
     for name in wanted:
         terminal.say(f"measuring {name} …")
-        rows += [judged(row) for row in COMPARISONS[name]()]
-    terminal.print_table([shown(row) for row in rows])
-    if not sys.argv[1:]:
-        kept = {
+        kept[name] = {
             "cpu": cpu(),
             "commit": results.commit(),
             **results.environment(),
-            "rows": rows,
+            "rows": [judged(row) for row in COMPARISONS[name]()],
         }
-        text = json.dumps(kept, indent=1) + "\n"
-        (HERE / "results.json").write_text(text)
+        kept = {name: kept[name] for name in COMPARISONS if name in kept}
+        KEPT.write_text(json.dumps(kept, indent=1) + "\n")
+    terminal.print_table([shown(row) for name in wanted for row in kept[name]["rows"]])
 
 
 if __name__ == "__main__":
