@@ -19,12 +19,25 @@ def test_rate_scale_and_expectation():
     x = jnp.full((64, 50, 8), 2.0)
     y = np.asarray(drop(x))
     kept = y != 0
-    np.testing.assert_allclose(y[kept], 2 / 0.7, rtol=1e-6)
+    # The rate is rounded to 16 bits.
+    np.testing.assert_allclose(y[kept], 2 / (round(0.7 * 2**16) / 2**16), rtol=1e-6)
     standard_error = np.sqrt(0.3 * 0.7 / y.size)
     assert abs(kept.mean() - 0.7) < 5 * standard_error
     # Neighbouring examples and positions are drawn independently.
     for other in (np.roll(kept, 1, axis=0), np.roll(kept, 1, axis=1)):
         assert abs((kept & other).mean() - 0.49) < 5 * standard_error
+    # So are those that share a random word.
+    first, second = kept.reshape(64, 2, -1).swapaxes(0, 1)
+    assert abs((first & second).mean() - 0.49) < 5 * standard_error * 2**0.5
+
+
+@pytest.mark.parametrize("shape", [(400,), (80, 5), (16, 5, 5)])
+def test_odd_numbers_of_entries_are_all_drawn(shape):
+    kept = np.asarray(drop(jnp.ones(shape), rate=0.5) != 0)
+    assert abs(kept.mean() - 0.5) < 5 * np.sqrt(0.25 / kept.size)
+    if len(shape) > 1:
+        each = kept.mean(axis=0)
+        assert ((each > 0) & (each < 1)).all()
 
 
 def test_an_example_keeps_its_mask_in_any_batch():
