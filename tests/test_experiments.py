@@ -102,7 +102,6 @@ _OWED = {
     # These two wait for data that is not here.
     ("delta_embedding", "bidaf-squad"),
     ("delta_embedding", "esim-multinli"),
-    ("subword_reconstruction", "tagging"),
     ("dynamic_to_static", "similarity"),
     ("dynamic_to_static", "windows"),
     ("dynamic_to_static", "tagging"),

@@ -185,7 +185,7 @@ PRESETS = {
         ),
     ),
     "tagging": (
-        "Table 3: POS tags of UD English EWT, a grid, eight systems; two hours",
+        "Table 3: POS tags of UD English EWT, a grid, eight systems; under two hours",
         Config(
             preset="tagging",
             studies=("tagging",),
