@@ -105,7 +105,6 @@ _OWED = {
     ("dynamic_to_static", "similarity"),
     ("dynamic_to_static", "windows"),
     ("dynamic_to_static", "tagging"),
-    ("multitask_meta_embedding", "similarity"),
     ("multitask_meta_embedding", "distances"),
     ("multitask_meta_embedding", "analogies"),
     ("multitask_meta_embedding", "pos"),

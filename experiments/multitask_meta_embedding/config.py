@@ -221,8 +221,7 @@ SMOKE = Config(
 
 PRESETS = {
     "similarity": (
-        "Tables 1 and 2: all systems, losses, hold-outs and leakage controls; two "
-        "hours and a half",
+        "Tables 1 and 2: all systems, losses, hold-outs and leakage controls; two hours",
         Config(
             preset="similarity", tasks=("unsupervised", "supervised"), sources=SOURCES
         ),
