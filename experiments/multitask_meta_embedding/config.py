@@ -221,7 +221,7 @@ SMOKE = Config(
 
 PRESETS = {
     "similarity": (
-        "Tables 1 and 2: all systems, losses, hold-outs and leakage controls; two hours",
+        "Tables 1 and 2: all systems, losses, hold-outs and leakage controls; 2 hours",
         Config(
             preset="similarity", tasks=("unsupervised", "supervised"), sources=SOURCES
         ),
