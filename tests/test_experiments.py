@@ -106,7 +106,6 @@ _OWED = {
     ("dynamic_to_static", "windows"),
     ("dynamic_to_static", "tagging"),
     ("multitask_meta_embedding", "distances"),
-    ("multitask_meta_embedding", "analogies"),
     ("multitask_meta_embedding", "pos"),
     ("multitask_meta_embedding", "imdb"),
     ("multitask_meta_embedding", "own-vectors"),
