@@ -254,15 +254,26 @@ class Tables:
                 "the same from Glorot's weights",
             ),
         }
-        losses = self._config.losses
         for better, (worse, text) in pairs.items():
-            sides = [
-                [f"{TITLES[loss]}-Brier, {one}" for loss in losses]
-                for one in (better, worse)
-            ]
-            if self._has(*sides[0], *sides[1]):
-                claims.append(self._claim(text, self._gap(*sides)))
+            both = {
+                TITLES[loss]: (
+                    f"{TITLES[loss]}-Brier, {better}",
+                    f"{TITLES[loss]}-Brier, {worse}",
+                )
+                for loss in self._config.losses
+            }
+            there = {title: two for title, two in both.items() if self._has(*two)}
+            lost = set().union(*both.values()) & set(self._diverged)
+            if there:
+                text += "".join(f"; {name} diverged" for name in sorted(lost))
+                gap = self._gap(*map(list, zip(*there.values(), strict=True)))
+                claims.append(self._claim(text, gap))
         return claims
+
+    @property
+    def _diverged(self) -> Mapping[str, str]:
+        """Systems without figures, and how many of their seeds diverged."""
+        return self._measured.told.get("diverged", {})
 
     # Figures.
 

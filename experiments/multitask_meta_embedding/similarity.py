@@ -216,6 +216,12 @@ class Measurer:
                         own = of == run.holdout
                         whole[own] = arrays["cosines"][number, own]
                 rows.append(whole)
+            lost = sum(bool(np.isnan(whole).any()) for whole in rows)
+            if lost:
+                told = f"{lost} of {seeds} seeds"
+                self.measured.told.setdefault("diverged", {})[name] = told
+                terminal.say(f"{name} has no figures: {told} diverged")
+                continue
             self.measured.add(name, *rows)
             own = [run.supervision == kind for run in runs]
             chosen = 1 + np.argmax(arrays["dev"][own], axis=1)
