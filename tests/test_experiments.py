@@ -105,10 +105,8 @@ _OWED = {
     ("dynamic_to_static", "similarity"),
     ("dynamic_to_static", "windows"),
     ("dynamic_to_static", "tagging"),
-    ("multitask_meta_embedding", "distances"),
     ("multitask_meta_embedding", "pos"),
     ("multitask_meta_embedding", "imdb"),
-    ("multitask_meta_embedding", "own-vectors"),
     ("alice", "mctaco"),
     ("alice", "comve"),
     # These two wait for RoBERTa-large and an accelerator.

@@ -227,7 +227,7 @@ PRESETS = {
         ),
     ),
     "distances": (
-        "distances of the siamese head, depth, the paper's optimiser; over an hour",
+        "distances of the siamese head, depth, the paper's optimiser; 45 minutes",
         Config(
             preset="distances",
             tasks=("ablations",),
@@ -243,7 +243,7 @@ PRESETS = {
         Config(preset="analogies", tasks=("analogies",), sources=SOURCES),
     ),
     "own-vectors": (
-        "Tables 1 and 2 with GloVe and skip-gram trained here as two sources more",
+        "Tables 1 and 2 with GloVe and skip-gram trained here, too; 15 minutes",
         Config(
             preset="own-vectors",
             tasks=("unsupervised", "supervised"),
