@@ -110,6 +110,7 @@ def _keep_mask(
     index = axes.example_offset(shape[0]) + jnp.arange(shape[0])
     keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(key, index)
     words = jax.vmap(lambda key: jax.random.bits(key, [-(-size // 2)]))(keys)
-    halves = jnp.concatenate([words % _LEVELS, words // _LEVELS], axis=1)[:, :size]
-    masks = (halves < kept).reshape(shape[0], *per_example)
+    # Neighbours share a word, so that more entries, as of padding, change none before.
+    pairs = jnp.stack([words % _LEVELS < kept, words // _LEVELS < kept], axis=-1)
+    masks = pairs.reshape(shape[0], -1)[:, :size].reshape(shape[0], *per_example)
     return jnp.broadcast_to(masks, shape)

@@ -27,7 +27,7 @@ def test_rate_scale_and_expectation():
     for other in (np.roll(kept, 1, axis=0), np.roll(kept, 1, axis=1)):
         assert abs((kept & other).mean() - 0.49) < 5 * standard_error
     # So are those that share a random word.
-    first, second = kept.reshape(64, 2, -1).swapaxes(0, 1)
+    first, second = np.moveaxis(kept.reshape(64, -1, 2), -1, 0)
     assert abs((first & second).mean() - 0.49) < 5 * standard_error * 2**0.5
 
 
@@ -43,6 +43,12 @@ def test_odd_numbers_of_entries_are_all_drawn(shape):
 def test_an_example_keeps_its_mask_in_any_batch():
     x = jnp.ones((6, 5, 4))
     np.testing.assert_array_equal(drop(x)[:2], drop(x[:2]))
+
+
+def test_a_longer_example_keeps_the_mask_of_its_beginning():
+    np.testing.assert_array_equal(
+        drop(jnp.ones((6, 8, 5)))[:, :5], drop(jnp.ones((6, 5, 5)))
+    )
 
 
 def test_a_key_gives_a_mask():
