@@ -255,18 +255,15 @@ class Tables:
             ),
         }
         for better, (worse, text) in pairs.items():
-            both = {
-                TITLES[loss]: (
-                    f"{TITLES[loss]}-Brier, {better}",
-                    f"{TITLES[loss]}-Brier, {worse}",
-                )
+            both = [
+                tuple(f"{TITLES[loss]}-Brier, {one}" for one in (better, worse))
                 for loss in self._config.losses
-            }
-            there = {title: two for title, two in both.items() if self._has(*two)}
-            lost = set().union(*both.values()) & set(self._diverged)
+            ]
+            there = [two for two in both if self._has(*two)]
+            lost = set().union(*both) & set(self._diverged)
             if there:
                 text += "".join(f"; {name} diverged" for name in sorted(lost))
-                gap = self._gap(*map(list, zip(*there.values(), strict=True)))
+                gap = self._gap(*zip(*there, strict=True))
                 claims.append(self._claim(text, gap))
         return claims
 

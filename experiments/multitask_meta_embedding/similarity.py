@@ -35,6 +35,19 @@ class Measured:
         """One array a seed."""
         self.cosines[name] = [np.asarray(c, np.float64) for c in cosines]
 
+    def add_trained(self, name: str, *cosines: np.ndarray) -> None:
+        """Likewise, of what knows every word: where a cosine is none, it diverged.
+
+        A system of which a seed diverged has no figures, and results say so.
+        """
+        lost = sum(bool(np.isnan(one).any()) for one in cosines)
+        if not lost:
+            self.add(name, *cosines)
+            return
+        told = f"{lost} of {len(cosines)} seeds"
+        self.told.setdefault("diverged", {})[name] = told
+        terminal.say(f"{name} has no figures: {told} diverged")
+
 
 class Measurer:
     """Trains what is not there yet, piece by piece, and keeps it."""
@@ -113,7 +126,7 @@ class Measurer:
 
         suffix = "" if init == "glorot" else ", N(0, 1)"
         for label, rows in self._kept(described, compute).items():
-            self.measured.add(f"{TITLES[loss]} {label}{suffix}", *rows)
+            self.measured.add_trained(f"{TITLES[loss]} {label}{suffix}", *rows)
 
     def export(self, folder: Path, ensemble: EmbeddingEnsemble) -> list[Path]:
         """Trains the concatenated autoencoder on any words, and writes its table."""
@@ -216,13 +229,7 @@ class Measurer:
                         own = of == run.holdout
                         whole[own] = arrays["cosines"][number, own]
                 rows.append(whole)
-            lost = sum(bool(np.isnan(whole).any()) for whole in rows)
-            if lost:
-                told = f"{lost} of {seeds} seeds"
-                self.measured.told.setdefault("diverged", {})[name] = told
-                terminal.say(f"{name} has no figures: {told} diverged")
-                continue
-            self.measured.add(name, *rows)
+            self.measured.add_trained(name, *rows)
             own = [run.supervision == kind for run in runs]
             chosen = 1 + np.argmax(arrays["dev"][own], axis=1)
             epochs[name] = np.bincount(chosen, minlength=settings.epochs + 1).tolist()
