@@ -5,7 +5,19 @@ import importlib
 __version__ = "0.1.0"
 
 _SUBPACKAGES = frozenset(
-    ["analysis", "data", "eval", "losses", "nn", "optim", "spaces", "static", "train"]
+    [
+        "analysis",
+        "data",
+        "eval",
+        "losses",
+        "nn",
+        "optim",
+        "perturb",
+        "pretrained",
+        "spaces",
+        "static",
+        "train",
+    ]
 )
 
 

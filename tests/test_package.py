@@ -1,10 +1,18 @@
 import importlib
+import pathlib
 import subprocess
 import sys
 
 import pytest
 
 import jaxemb
+
+
+def test_every_subpackage_is_advertised():
+    """A new folder is reached as `jaxemb.<name>` too."""
+    folder = pathlib.Path(jaxemb.__file__).parent
+    there = {path.parent.name for path in folder.glob("*/__init__.py")}
+    assert there == jaxemb._SUBPACKAGES
 
 
 def test_every_advertised_subpackage_is_there():
