@@ -32,11 +32,11 @@ def average_ranks(
     come from counting and not from a sort of each resample.
     """
     rows = len(codes)
-    offset = levels * np.arange(rows)[:, np.newaxis]
-    counts = np.bincount((codes + offset).ravel(), minlength=rows * levels)
+    places = codes + levels * np.arange(rows)[:, np.newaxis]
+    counts = np.bincount(places.ravel(), minlength=rows * levels)
     counts = counts.reshape(rows, levels)
     ranks = np.cumsum(counts, axis=1) - (counts - 1) / 2
-    return np.take_along_axis(ranks, codes, axis=1)
+    return np.take(ranks, places)
 
 
 def pearson_statistic(

@@ -21,7 +21,7 @@ Statistic = Callable[
     [Int[np.ndarray, "resamples items"]], Float[np.ndarray, " resamples"]
 ]
 
-_CHUNK = 1 << 20  # indices drawn at once; bounds the memory of a bootstrap
+_CHUNK = 1 << 16  # indices drawn at once: what a statistic makes of them stays in cache
 
 
 @dataclasses.dataclass(frozen=True)

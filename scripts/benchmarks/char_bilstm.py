@@ -97,36 +97,15 @@ class _Ours:
 class _Theirs:
     def __init__(self):
         import torch
+        import torch_copies
 
         torch.set_num_threads(2)
         self._torch = torch
         params = _start()
-        self._table = torch.nn.Embedding(CHARACTERS, HIDDEN)
-        self._lstm = torch.nn.LSTM(HIDDEN, HIDDEN, batch_first=True, bidirectional=True)
-        self._project = torch.nn.Linear(2 * HIDDEN, DIM)
-        copies = {
-            self._table.weight: params["characters"]["embedding"],
-            self._project.weight: params["project"]["kernel"].T,
-            self._project.bias: params["project"]["bias"],
-        }
-        for direction, suffix in (("forward", "l0"), ("backward", "l0_reverse")):
-            cell = params["lstm"][direction]
-            own = {
-                "weight_ih": cell["input"]["kernel"].T,
-                "weight_hh": cell["recurrent"].T,
-                "bias_ih": cell["input"]["bias"],
-                "bias_hh": np.zeros(4 * HIDDEN, np.float32),
-            }
-            for name, value in own.items():
-                copies[getattr(self._lstm, f"{name}_{suffix}")] = value
-        # The second bias of torch's LSTM is one too many: it stays at 0.
-        for name, parameter in self._lstm.named_parameters():
-            parameter.requires_grad_(not name.startswith("bias_hh"))
-        with torch.no_grad():
-            for parameter, value in copies.items():
-                parameter.copy_(torch.tensor(np.array(value)))
-        modules = (self._table, self._lstm, self._project)
-        trained = [p for m in modules for p in m.parameters() if p.requires_grad]
+        self._table = torch_copies.embedding(params["characters"]["embedding"])
+        self._lstm = torch_copies.bilstm(params["lstm"])
+        self._project = torch_copies.linear(params["project"])
+        trained = torch_copies.trained(self._table, self._lstm, self._project)
         self._adam = torch.optim.Adam(trained, RATE)
         self._batches = [
             (

@@ -7,13 +7,18 @@ import platform
 import sys
 
 import analogies
+import bilstm
 import char_bilstm
 import crf
 import encoder
+import kim_cnn
 import load_vectors
 import perturbed
 import pruning
+import similarity
 import spaces
+import startup
+import tagger
 import train_vectors
 
 from jaxemb import terminal
@@ -24,12 +29,17 @@ COMPARISONS = {
     "load_vectors": load_vectors.comparisons,
     "train_vectors": train_vectors.comparisons,
     "analogies": analogies.comparisons,
+    "similarity": similarity.comparisons,
     "spaces": spaces.comparisons,
+    "bilstm": bilstm.comparisons,
     "crf": crf.comparisons,
+    "tagger": tagger.comparisons,
+    "kim_cnn": kim_cnn.comparisons,
     "char_bilstm": char_bilstm.comparisons,
     "encoder": encoder.comparisons,
     "perturbed": perturbed.comparisons,
     "pruning": pruning.comparisons,
+    "startup": startup.comparisons,
 }
 
 
