@@ -1,12 +1,69 @@
 """What a model costs: numbers it has, operations of its compiled program, time."""
 
+import math
+import re
 import statistics
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+
+_EXCHANGES = "all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute"
+_EXCHANGE = re.compile(rf" = (.*?) ({_EXCHANGES})(?:-start)?\(")
+_ARRAY = re.compile(r"\b[a-z]+(\d*)[a-z0-9]*\[([\d,]*)\]")  # pred has no digits
+
+
+class Collective(NamedTuple):
+    """An exchange between devices in a compiled program."""
+
+    kind: str
+    """As XLA calls it: all-reduce, all-gather …"""
+    shapes: tuple[tuple[int, ...], ...]
+    """Of the arrays that it gives each device."""
+    bytes: int
+    """Of these arrays together."""
+
+    @property
+    def numbers(self) -> int:
+        """Of these arrays together."""
+        return sum(map(math.prod, self.shapes))
+
+
+class DeviceCost(NamedTuple):
+    """What one device does in a run of a compiled program, by the compiler's count.
+
+    The body of a loop counts once, however often it runs.
+    """
+
+    flops: float
+    bytes: float
+    """Read and written."""
+    collectives: tuple[Collective, ...]
+
+
+def device_cost(compiled: jax.stages.Compiled) -> DeviceCost:
+    """Operations, memory traffic and exchanges of each device of a program's mesh."""
+    counted = _counted(compiled)
+    flops, traffic = (float(counted.get(n, 0)) for n in ("flops", "bytes accessed"))
+    return DeviceCost(flops, traffic, tuple(collectives(compiled.as_text() or "")))
+
+
+def collectives(program: str) -> list[Collective]:
+    """Every exchange between devices in the text of a compiled program."""
+    found = []
+    for result, kind in _EXCHANGE.findall(program):
+        arrays = [
+            (
+                max(1, int(bits or 8) // 8),
+                tuple(map(int, filter(None, dims.split(",")))),
+            )
+            for bits, dims in _ARRAY.findall(result)
+        ]
+        size = sum(width * math.prod(shape) for width, shape in arrays)
+        found.append(Collective(kind, tuple(shape for _, shape in arrays), size))
+    return found
 
 
 def count_params(tree: Any) -> int:
@@ -24,9 +81,12 @@ def count_flops(function: Callable[..., Any], *arguments: Any) -> float:
       function: to be compiled.
       *arguments: arrays or their shapes.
     """
-    compiled = jax.jit(function).lower(*arguments).compile()
+    return float(_counted(jax.jit(function).lower(*arguments).compile())["flops"])
+
+
+def _counted(compiled: jax.stages.Compiled) -> Any:
     cost: Any = compiled.cost_analysis()
-    return float((cost[0] if isinstance(cost, list) else cost)["flops"])
+    return cost[0] if isinstance(cost, list) else cost
 
 
 def flops_of_length(

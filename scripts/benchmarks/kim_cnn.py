@@ -45,7 +45,7 @@ def _corpus() -> tuple[batching.Columns, np.ndarray]:
     """Sentences as numbers, and vectors of the words."""
     from jaxemb.data import sources, text, vocab
 
-    texts = text.read_rt_polarity(sources.get("rt-polarity"))
+    texts = text.read_rt_polarity(sources.get("rt-polarity-8530"))
     words = vocab.Vocab.build(t.tokens for t in texts)
     columns = {
         "words": batching.Ragged.of([words.encode(t.tokens) for t in texts]),

@@ -15,6 +15,7 @@ import kim_cnn
 import load_vectors
 import perturbed
 import pruning
+import scaling
 import similarity
 import spaces
 import startup
@@ -41,6 +42,8 @@ COMPARISONS = {
     "pruning": pruning.comparisons,
     "startup": startup.comparisons,
 }
+COUNTED = {"scaling": scaling}  # tables of their own, without a peer
+NAMES = *COMPARISONS, *COUNTED
 
 
 def judged(row: dict) -> dict:
@@ -52,6 +55,13 @@ def judged(row: dict) -> dict:
     else:
         verdict = "inconclusive"
     return {**row, "verdict": verdict}
+
+
+def measured(name: str) -> list[dict]:
+    """The rows of one of `NAMES`."""
+    if name in COUNTED:
+        return COUNTED[name].rows()
+    return [judged(row) for row in COMPARISONS[name]()]
 
 
 def shown(row: dict) -> dict[str, str]:
@@ -73,15 +83,13 @@ def cpu() -> str:
 
 
 def main() -> None:
-    wanted = sys.argv[1:] or list(COMPARISONS)
+    wanted = sys.argv[1:] or list(NAMES)
     if wanted == ["--list"]:
-        print("\n".join(COMPARISONS))
+        print("\n".join(NAMES))
         return
     for name in wanted:
-        if name not in COMPARISONS:
-            sys.exit(
-                f"bench: no comparison {name!r}; there are {', '.join(COMPARISONS)}"
-            )
+        if name not in NAMES:
+            sys.exit(f"bench: no comparison {name!r}; there are {', '.join(NAMES)}")
     runtime.keep_freed_memory()  # as every experiment does
     kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
     for name in wanted:
@@ -90,11 +98,18 @@ def main() -> None:
             "cpu": cpu(),
             "commit": results.commit(),
             **results.environment(),
-            "rows": [judged(row) for row in COMPARISONS[name]()],
+            "rows": measured(name),
         }
-        kept = {name: kept[name] for name in COMPARISONS if name in kept}
+        kept = {name: kept[name] for name in NAMES if name in kept}
         KEPT.write_text(json.dumps(kept, indent=1) + "\n")
-    terminal.print_table([shown(row) for name in wanted for row in kept[name]["rows"]])
+    rows = [shown(r) for n in wanted if n in COMPARISONS for r in kept[n]["rows"]]
+    tables = [
+        [COUNTED[n].shown(r) for r in kept[n]["rows"]] for n in wanted if n in COUNTED
+    ]
+    for place, table in enumerate(filter(None, [rows, *tables])):
+        if place:
+            print()
+        terminal.print_table(table)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import NamedSharding, PartitionSpec
 
 import jaxemb.nn as jnn
 from jaxemb.analysis import cost
@@ -55,3 +56,35 @@ def test_time_is_the_median_of_calls():
 
     assert cost.seconds_of(call, 3, repeats=4) > 0
     assert calls == [3] * 5
+
+
+def test_every_part_of_an_exchange_is_counted():
+    program = """
+      %a = (f32[8,4]{1,0}, bf16[100]{0}, s32[7]{0}) all-reduce(%x, %y, %z)
+      %b = f32[16,8]{1,0:T(8,128)} all-gather(%x)
+      ROOT %c = f32[] all-reduce-start(%x), to_apply=%sum
+      %p = pred[24]{0} collective-permute(%x)
+      %d = f32[999]{0} add(%x, %y)
+    """
+    found = cost.collectives(program)
+    kinds = ["all-reduce", "all-gather", "all-reduce", "collective-permute"]
+    assert [one.kind for one in found] == kinds
+    assert [one.numbers for one in found] == [139, 128, 1, 24]
+    assert [one.bytes for one in found] == [4 * 32 + 2 * 100 + 4 * 7, 4 * 128, 4, 24]
+    assert found[0].shapes == ((8, 4), (100,), (7,))
+
+
+def test_each_device_multiplies_its_rows_and_all_sum(mesh):
+    split, whole = (NamedSharding(mesh, PartitionSpec(*a)) for a in (["data"], []))
+    program = jax.jit(
+        lambda x, w: jnp.sum(jax.nn.relu(x @ w), axis=0),
+        in_shardings=(split, whole), out_shardings=whole,
+    )  # fmt: skip
+    x, w = jnp.ones((64, 32)), jnp.ones((32, 16))
+    found = cost.device_cost(program.lower(x, w).compile())
+    products = 2 * 8 * 32 * 16
+    assert products <= found.flops < 1.1 * products
+    assert found.bytes >= 4 * (8 * 32 + 32 * 16 + 16)
+    assert [(one.kind, one.shapes) for one in found.collectives] == [
+        ("all-reduce", ((16,),))
+    ]

@@ -1,7 +1,6 @@
 """Whole training runs: devices, resuming, what is learnt, what is written."""
 
 import dataclasses
-import re
 import shutil
 
 import jax
@@ -10,7 +9,7 @@ import numpy as np
 import pytest
 
 from jaxemb import axes, static, train
-from jaxemb.analysis import checkpoint
+from jaxemb.analysis import checkpoint, cost
 from jaxemb.data import vectors
 from jaxemb.errors import InputError
 from jaxemb.static import descent, rows, trainer
@@ -79,29 +78,6 @@ def test_the_same_seed_gives_the_same_bits(text, mesh):
     jax.tree.map(np.testing.assert_array_equal, first, again)
 
 
-def collective_sizes(program):
-    """How many numbers each collective of a compiled program gives, all its parts."""
-    sizes = []
-    for line in program.splitlines():
-        given = re.search(r" = (.*?) all-[a-z-]+\(", line)
-        if given:
-            shapes = re.findall(r"\bf32\[([\d,]*)\]", given[1])
-            sizes.append(
-                sum(np.prod([int(n) for n in s.split(",") if n]) for s in shapes)
-            )
-    return sizes
-
-
-def test_every_part_of_a_collective_is_counted():
-    program = """
-      %a = (f32[8,4]{1,0}, f32[100]{0}, s32[7]{0}) all-reduce(%x, %y, %z)
-      %b = f32[16,8]{1,0:T(8,128)} all-gather(%x)
-      %c = f32[] all-reduce(%x), to_apply=%sum
-      %d = f32[999]{0} add(%x, %y)
-    """
-    assert collective_sizes(program) == [132, 128, 1]
-
-
 @pytest.mark.parametrize("shard_rows", [(), ("^params/",)], ids=["whole", "sharded"])
 def test_devices_exchange_rows_not_tables(tmp_path, mesh, shard_rows):
     """No collective is as large as a table, however large the vocabulary."""
@@ -114,7 +90,7 @@ def test_devices_exchange_rows_not_tables(tmp_path, mesh, shard_rows):
     )
     state = step.place(prepared.state)
     program = step.lower(state, prepared.batches(0)).compile().as_text()
-    sizes = collective_sizes(program)
+    sizes = [found.numbers for found in cost.collectives(program)]
     assert sizes
     # Every row that a block reads or writes, once: centres in one table, words around
     # and noise in the other.

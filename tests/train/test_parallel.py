@@ -1,7 +1,5 @@
 """One device, eight devices and two processes give the same numbers."""
 
-import re
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,6 +7,7 @@ import pytest
 from jax.sharding import NamedSharding, PartitionSpec
 
 from jaxemb import train
+from jaxemb.analysis import cost
 from jaxemb.errors import InputError
 from jaxemb.eval import intervals
 from tests.train import small
@@ -176,24 +175,15 @@ def test_the_step_lowers_for_accelerators(platform):
     assert "stablehlo.dot_general" in lowered.as_text()
 
 
-def collectives(text):
-    """Every collective of a compiled program: its kind and the shapes it moves."""
-    kinds = "all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute"
-    for line in text.splitlines():
-        if found := re.search(rf"= (.*?) ({kinds})(-start)?\(", line):
-            shapes = re.findall(r"[a-z0-9]+\[([\d,]*)\]", found[1])
-            yield found[2], [tuple(map(int, s.split(","))) if s else () for s in shapes]
-
-
 def test_only_gradients_and_metrics_travel(mesh):
     step = train.data_parallel(small.step(), mesh)
     state = step.place(small.state())
     compiled = step.lower(state, small.batches()(0)).compile()
     # The compiler may transpose a gradient, hence sorted shapes.
     gradients = sorted(sorted(leaf.shape) for leaf in jax.tree.leaves(state.params))
-    found = list(collectives(compiled.as_text()))
-    assert {kind for kind, _ in found} == {"all-reduce"}
-    moved = sorted(sorted(shape) for _, shapes in found for shape in shapes)
+    found = cost.collectives(compiled.as_text())
+    assert {one.kind for one in found} == {"all-reduce"}
+    moved = sorted(sorted(shape) for one in found for shape in one.shapes)
     assert [shape for shape in moved if shape] == gradients
     assert len([shape for shape in moved if not shape]) <= 2  # loss and accuracy
 

@@ -1,0 +1,48 @@
+"""What devices share of a step, by the bench's own measure at small sizes."""
+
+import importlib.util
+import pathlib
+import sys
+
+import pytest
+
+SCRIPT = pathlib.Path(__file__).parents[1] / "scripts" / "benchmarks" / "scaling.py"
+
+
+@pytest.fixture(scope="module")
+def measured():
+    """By work: one device's cost of all examples, and of an eighth of them."""
+    spec = importlib.util.spec_from_file_location("scaling", SCRIPT)
+    scaling = importlib.util.module_from_spec(spec)
+    sys.modules["scaling"] = scaling  # where its dataclass looks its annotations up
+    spec.loader.exec_module(scaling)
+    rows = scaling.measure(scaling.SMALL, counts=(1, 8))
+    couples = zip(rows[::2], rows[1::2], strict=True)
+    return {one["work"]: (one, eight) for one, eight in couples}, scaling
+
+
+@pytest.mark.parametrize("work", ["skip-gram", "BiLSTM-CRF", "masked LM"])
+def test_eight_devices_share_the_work(measured, work):
+    rows, _ = measured
+    alone, shared = rows[work]
+    assert (alone["devices"], shared["devices"]) == (1, 8)
+    # An eighth of the examples' part; each device updates all parameters.
+    assert alone["flops"] / 8 <= shared["flops"] < alone["flops"] / 5
+    assert shared["bytes"] < alone["bytes"]
+    assert alone["collectives"] == 0 < shared["collectives"]
+
+
+@pytest.mark.parametrize("work", ["BiLSTM-CRF", "masked LM"])
+def test_what_is_exchanged_are_gradients(measured, work):
+    """All together as many bytes as the parameters, and little more."""
+    import jax
+
+    from jaxemb.analysis import cost
+
+    rows, scaling = measured
+    made = dict(scaling.made(scaling.SMALL))
+    _, state, _ = made[work]
+    _, shared = rows[work]
+    assert shared["kinds"] == ["all-reduce"]
+    gradients = 4 * cost.count_params(jax.tree.leaves(state.params))
+    assert gradients <= shared["exchanged_bytes"] < 1.05 * gradients
