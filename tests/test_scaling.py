@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from jaxemb.analysis import cost
+
 SCRIPT = pathlib.Path(__file__).parents[1] / "scripts" / "benchmarks" / "scaling.py"
 
 
@@ -35,14 +37,13 @@ def test_eight_devices_share_the_work(measured, work):
 @pytest.mark.parametrize("work", ["BiLSTM-CRF", "masked LM"])
 def test_what_is_exchanged_are_gradients(measured, work):
     """All together as many bytes as the parameters, and little more."""
-    import jax
-
-    from jaxemb.analysis import cost
-
     rows, scaling = measured
-    made = dict(scaling.made(scaling.SMALL))
-    _, state, _ = made[work]
+    _, state, _ = dict(scaling.made(scaling.SMALL))[work]
     _, shared = rows[work]
     assert shared["kinds"] == ["all-reduce"]
-    gradients = 4 * cost.count_params(jax.tree.leaves(state.params))
-    assert gradients <= shared["exchanged_bytes"] < 1.05 * gradients
+    gradients = 4 * cost.count_params(state.params)
+    if work == "masked LM":
+        # The table is read at both ends, and CPU's compiler sums the gradients of each
+        # over the devices; those of accelerators add the two first.
+        gradients += 4 * scaling.SMALL.vocab * scaling.SMALL.width
+    assert gradients <= shared["exchanged_bytes"] < 1.02 * gradients

@@ -160,7 +160,7 @@ def _encoder(sizes: Sizes) -> Made:
 
     config = nn.TextConfig(
         vocab=sizes.vocab, dim=sizes.width, layers=sizes.layers, heads=sizes.heads,
-        inner=4 * sizes.width,
+        inner=4 * sizes.width, positions=sizes.pieces,
     )  # fmt: skip
     module = nn.MaskedLM(config)
     rng = np.random.default_rng(0)
