@@ -27,6 +27,7 @@ from experiments.multitask_meta_embedding.config import (
     Autoencoder,
     MultiTask,
 )
+from experiments.multitask_meta_embedding.model import CONCATENATED
 from experiments.multitask_meta_embedding.similarity import Measurer
 from experiments.multitask_meta_embedding.training import UNLABELLED, Run
 from jaxemb import nn as jnn
@@ -134,15 +135,50 @@ def test_supervision_helps_on_a_list_held_out_and_shuffled_labels_do_not(world, 
 def test_runs_without_labels_are_one_model_and_choose_epochs_apart(world, capfd):
     runs = [Run(UNLABELLED, holdout, 0, 0.1) for holdout in (0, 1)]
     runs.append(Run("Brier", 0, 0, 0.1))
-    labels = np.stack([world.pool.scores] * 3)
+    # What is best by the one is worst by the other, and neither trains.
+    labels = np.stack([world.pool.scores, 1 - world.pool.scores, world.pool.scores])
     settings = dataclasses.replace(SETTINGS, epochs=2)
     together = trained(world, runs, labels, settings)
     assert "2 models" in capfd.readouterr().err
     for i in (0, 1):
-        alone = trained(world, runs[i : i + 1], labels[:1], settings)
+        alone = trained(world, runs[i : i + 1], labels[i : i + 1], settings)
         for name, values in alone.items():
             np.testing.assert_allclose(together[name][i], values[0], atol=2e-3)
-    np.testing.assert_array_less(1e-4, abs(np.diff(together["dev"][:2], axis=0)))
+    assert together["dev"][:2].argmax(axis=1).tolist() == [1, 0]
+
+
+def test_an_epoch_of_no_numbers_is_never_the_best(world):
+    runs = [Run("OLS", 0, seed, 0.1) for seed in (0, 1)]
+    labels = np.stack([world.pool.scores] * 2)
+    settings = dataclasses.replace(
+        SETTINGS, optimizer="sgd", learning_rate=np.nan, epochs=2
+    )
+    found = trained(world, runs, labels, settings)
+    assert np.isnan(found["cosines"]).all()
+    assert np.isnan(found["dev"]).all()
+
+
+def test_autoencoders_that_diverge_have_no_figures(world, tmp_path):
+    config = dataclasses.replace(
+        SMOKE,
+        losses=("l2",),
+        autoencoder=dataclasses.replace(
+            SMOKE.autoencoder, systems=(CONCATENATED,), learning_rate=np.nan
+        ),
+        trained=str(tmp_path),
+        run=cli.Run(workdir=str(tmp_path), progress=False),
+    )
+    measurer = Measurer(config, world)
+    measurer.unsupervised()
+    seeds = config.autoencoder.seeds
+    name = f"L2 {CONCATENATED}"
+    assert measurer.measured.told["diverged"][name] == f"{seeds} of {seeds} seeds"
+    assert set(measurer.measured.cosines) == {
+        *world.ensemble.names,
+        "CONC",
+        "AV",
+        "SVD",
+    }
 
 
 def test_supervision_helps_where_people_compare_all_that_sources_share():
@@ -336,6 +372,17 @@ def test_models_are_put_together_from_the_right_runs(world, tmp_path, monkeypatc
     assert recipe not in {row.name for row in tables.rows()}
     [text] = [text for text in said if "the paper's recipe" in text]
     assert text.endswith(f"; {recipe} diverged")
+    assert recipe not in measured.told["epochs chosen"]
+    lost = "L2-Brier, N(0, 1)"
+    tables._measured.told["diverged"][lost] = "1 of 1 seeds"
+    del measured.cosines[lost]
+    said = [claim.claim for claim in tables.claims()]
+    for text in (
+        "Brier's score beats OLS, over all losses, N(0, 1)",
+        "control: Glorot",
+    ):
+        [claim] = [one for one in said if one.startswith(text)]
+        assert claim.endswith(f"; {lost} diverged")
 
 
 @pytest.mark.parametrize("loss", ["l1", "l2", "cosine", "kl"])

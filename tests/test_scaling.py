@@ -41,9 +41,13 @@ def test_what_is_exchanged_are_gradients(measured, work):
     _, state, _ = dict(scaling.made(scaling.SMALL))[work]
     _, shared = rows[work]
     assert shared["kinds"] == ["all-reduce"]
-    gradients = 4 * cost.count_params(state.params)
+    numbers = cost.count_params(state.params)
+    more = 8  # the loss, and whether the CRF needs its slower form
+    # What is read in several places has as many gradients, which CPU's compiler has
+    # summed over the devices each by itself.
     if work == "masked LM":
-        # The table is read at both ends, and CPU's compiler has the gradients of each
-        # summed over the devices before it adds the two.
-        gradients += 4 * scaling.SMALL.vocab * scaling.SMALL.width
-    assert shared["exchanged_bytes"] == pytest.approx(gradients, rel=0.02)
+        numbers += scaling.SMALL.vocab * scaling.SMALL.width
+        numbers -= cost.count_params(state.params["encoder"]["pool"])
+    else:
+        more += 2 * cost.count_params(state.params["crf"])
+    assert 0 <= shared["exchanged_bytes"] - 4 * numbers <= 4 * more

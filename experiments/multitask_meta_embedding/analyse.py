@@ -131,6 +131,33 @@ class Tables:
             *self._ablation_claims(),
         ]
 
+    def _over(
+        self,
+        text: str,
+        better: Sequence[str],
+        worse: Sequence[str],
+        *,
+        paired: bool = True,
+    ) -> list[results.Claim]:
+        """A claim over several systems, of which those that diverged are named.
+
+        They are left out, and so is what they are paired with; no claim where nothing
+        is left, or a system was not run.
+        """
+        lost = {*better, *worse} & set(self._diverged)
+        if not self._has(*({*better, *worse} - lost)):
+            return []
+        if paired:
+            couples = zip(better, worse, strict=True)
+            left = [couple for couple in couples if lost.isdisjoint(couple)]
+            better, worse = zip(*left, strict=True) if left else ((), ())
+        else:
+            better, worse = ([n for n in s if n not in lost] for s in (better, worse))
+        if not (better and worse):
+            return []
+        text += "".join(f"; {name} diverged" for name in sorted(lost))
+        return [self._claim(text, self._gap(better, worse))]
+
     def _angular_claims(self) -> list[results.Claim]:
         claims = []
         for system in (CONCATENATED, DECOUPLED):
@@ -139,11 +166,8 @@ class Tables:
                     [f"{TITLES[loss]} {system}{suffix}" for loss in group]
                     for group in (_ANGULAR, _PLAIN)
                 ]
-                if self._has(*sides[0], *sides[1]):
-                    text = (
-                        f"angular losses (cosine, KL) beat L1 and L2: {system}{suffix}"
-                    )
-                    claims.append(self._claim(text, self._gap(*sides)))
+                text = f"angular losses (cosine, KL) beat L1 and L2: {system}{suffix}"
+                claims += self._over(text, *sides, paired=False)
         return claims
 
     def _table1_claims(self) -> list[results.Claim]:
@@ -186,9 +210,8 @@ class Tables:
             brier = [f"{TITLES[loss]}-Brier{suffix}" for loss in losses]
             for kind in ("OLS", "NLL"):
                 other = [f"{TITLES[loss]}-{kind}{suffix}" for loss in losses]
-                if self._has(*brier, *other):
-                    text = f"Brier's score beats {kind}, over all losses{suffix}"
-                    claims.append(self._claim(text, self._gap(brier, other)))
+                text = f"Brier's score beats {kind}, over all losses{suffix}"
+                claims += self._over(text, brier, other)
         return claims + self._printed_gain()
 
     def _printed_gain(self) -> list[results.Claim]:
@@ -224,19 +247,16 @@ class Tables:
         for control, text in texts.items():
             side = [f"{TITLES[loss]}-Brier, {control}" for loss in losses]
             base = default if control == "leaky" else plain
-            if self._has(*side, *base):
-                text = f"control: {text}, Brier over all losses"
-                claims.append(self._claim(text, self._gap(side, base)))
+            text = f"control: {text}, Brier over all losses"
+            claims += self._over(text, side, base)
         without = f"{default[0]}{WITHOUT}"
         for name in default:
             if self._has(name, without):
                 text = f"control: {name} beats the same without reconstruction (λ = 0)"
                 claims.append(self._claim(text, self._gap([name], [without])))
         paper = [f"{name}, N(0, 1)" for name in default]
-        if self._has(*default, *paper):
-            text = "control: Glorot's weights beat N(0, 1), Brier over all losses"
-            claims.append(self._claim(text, self._gap(default, paper)))
-        return claims
+        text = "control: Glorot's weights beat N(0, 1), Brier over all losses"
+        return claims + self._over(text, default, paper)
 
     def _ablation_claims(self) -> list[results.Claim]:
         claims = []
@@ -255,16 +275,11 @@ class Tables:
             ),
         }
         for better, (worse, text) in pairs.items():
-            both = [
-                tuple(f"{TITLES[loss]}-Brier, {one}" for one in (better, worse))
-                for loss in self._config.losses
-            ]
-            there = [two for two in both if self._has(*two)]
-            lost = set().union(*both) & set(self._diverged)
-            if there:
-                text += "".join(f"; {name} diverged" for name in sorted(lost))
-                gap = self._gap(*zip(*there, strict=True))
-                claims.append(self._claim(text, gap))
+            sides = (
+                [f"{TITLES[loss]}-Brier, {one}" for loss in self._config.losses]
+                for one in (better, worse)
+            )
+            claims += self._over(text, *sides)
         return claims
 
     @property

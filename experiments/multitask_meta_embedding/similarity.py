@@ -35,18 +35,22 @@ class Measured:
         """One array a seed."""
         self.cosines[name] = [np.asarray(c, np.float64) for c in cosines]
 
-    def add_trained(self, name: str, *cosines: np.ndarray) -> None:
+    def add_trained(self, name: str, *cosines: np.ndarray) -> bool:
         """Likewise, of what knows every word: where a cosine is none, it diverged.
 
         A system of which a seed diverged has no figures, and results say so.
+
+        Returns:
+          Whether it has figures.
         """
         lost = sum(bool(np.isnan(one).any()) for one in cosines)
         if not lost:
             self.add(name, *cosines)
-            return
+            return True
         told = f"{lost} of {len(cosines)} seeds"
         self.told.setdefault("diverged", {})[name] = told
         terminal.say(f"{name} has no figures: {told} diverged")
+        return False
 
 
 class Measurer:
@@ -186,7 +190,8 @@ class Measurer:
         lists = range(len(self._world.pool.names))
         runs = [Run("Brier", h, 0, w) for w in settings.weights for h in lists]
         arrays = self._trained(loss, settings, runs, name=f"λ of {TITLES[loss]}")
-        best = arrays["dev"].max(axis=1).reshape(len(settings.weights), -1)
+        dev = np.where(np.isnan(arrays["dev"]), -1.0, arrays["dev"])  # diverged
+        best = dev.max(axis=1).reshape(len(settings.weights), -1)
         return settings.weights[int(np.argmax(best.mean(axis=1)))]
 
     def pieces(
@@ -218,7 +223,8 @@ class Measurer:
             name=f"{TITLES[loss]}{suffix}",
         )
         of = self._world.pool.of
-        epochs = self.measured.told.setdefault("epochs chosen", {})
+        told = self.measured.told
+        epochs = told.setdefault("epochs chosen", {})
         for kind in kinds:
             name = f"{TITLES[loss]}-{kind}{suffix}"
             rows = []
@@ -229,10 +235,15 @@ class Measurer:
                         own = of == run.holdout
                         whole[own] = arrays["cosines"][number, own]
                 rows.append(whole)
-            self.measured.add_trained(name, *rows)
-            own = [run.supervision == kind for run in runs]
-            chosen = 1 + np.argmax(arrays["dev"][own], axis=1)
+            if not self.measured.add_trained(name, *rows):
+                continue
+            dev = arrays["dev"][[run.supervision == kind for run in runs]]
+            chosen = 1 + np.nanargmax(dev, axis=1)
             epochs[name] = np.bincount(chosen, minlength=settings.epochs + 1).tolist()
+            if later := int(np.isnan(dev).any(axis=1).sum()):
+                told.setdefault("diverged after the epoch chosen", {})[name] = (
+                    f"{later} of {len(dev)} runs"
+                )
 
     def encoders(self, loss: str) -> tuple[list[Run], np.ndarray]:
         """The models of Table 2, of which analogies are asked."""

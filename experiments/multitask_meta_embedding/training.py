@@ -28,7 +28,7 @@ _L2 = 1e-6  # of 1TON's vectors and projections
 
 
 class Run(NamedTuple):
-    """One model of many: what it is supervised by, how, and its seed."""
+    """One of many: what it is supervised by, how, and its seed."""
 
     supervision: str
     holdout: int
@@ -122,7 +122,7 @@ def multitask(
       settings: of all runs.
       loss: of reconstruction.
       init: how weights begin.
-      runs: one a model.
+      runs: what to train.
       supervised: (runs, pairs), by which pairs.
       dev: (runs, pairs), which choose the epoch.
       labels: (runs, pairs).
@@ -132,6 +132,7 @@ def multitask(
     Returns:
       `cosines` (runs, pairs) of the shared layer at the best epoch, `dev` (runs,
       epochs), Spearman's rho on pairs held out, and `encoders` (runs, numbers) if kept.
+      Both are nan where a model has diverged: such an epoch is never the best.
     """
     ensemble = world.ensemble
     module = model.SimilarityModel(ensemble.widths, settings, init)
@@ -228,9 +229,10 @@ def multitask(
             _rho(c[d], y[d]) for c, d, y in zip(cosines, dev, labels, strict=True)
         ]
         # Where nothing is held out, or nothing can be ranked, the last epoch counts.
+        sound = np.isfinite(cosines).all(axis=1)
         scores = np.where(np.isnan(scores), number * 1e-6, scores)
-        history[:, number] = scores
-        better = scores > highest
+        history[:, number] = np.where(sound, scores, np.nan)
+        better = sound & (scores > highest)
         highest = np.where(better, scores, highest)
         best[better] = cosines[better]
         if keep_encoders:
@@ -278,7 +280,9 @@ def _epoch_rows(examples: int, batch_size: int, epoch: int) -> np.ndarray:
 
 def _flat_encoders(params, settings: MultiTask) -> np.ndarray:
     layers = [params["meta"][f"encode_{i}"] for i in range(len(settings.hidden))]
-    flat = [np.asarray(x, np.float16) for one in layers for x in jax.tree.leaves(one)]
+    leaves = [x for one in layers for x in jax.tree.leaves(one)]
+    with np.errstate(over="ignore"):  # of models that diverge, which nobody reads
+        flat = [np.asarray(x, np.float16) for x in leaves]
     return np.concatenate([x.reshape(len(x), -1) for x in flat], axis=1)
 
 

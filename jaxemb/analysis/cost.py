@@ -10,8 +10,12 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-_EXCHANGES = "all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute"
-_EXCHANGE = re.compile(rf" = (.*?) ({_EXCHANGES})(?:-start)?\(")
+_EXCHANGES = (
+    "all-reduce|all-gather|reduce-scatter|all-to-all|ragged-all-to-all|"
+    "collective-permute|collective-broadcast"
+)
+# Of one that is started and awaited apart, what is awaited is the result.
+_EXCHANGE = re.compile(rf" = (.*?) ({_EXCHANGES})(?:-done)?\(")
 _ARRAY = re.compile(r"\b[a-z]+(\d*)[a-z0-9]*\[([\d,]*)\]")  # pred has no digits
 
 

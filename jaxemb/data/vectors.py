@@ -86,6 +86,12 @@ class WordVectors:
         return {word: row for row, word in enumerate(self.words)}
 
     @functools.cached_property
+    def index_without_case(self) -> dict[str, int]:
+        """The first row of each word in upper case; made when first asked for."""
+        last_first = reversed(range(len(self.words)))
+        return {self.words[row].upper(): row for row in last_first}
+
+    @functools.cached_property
     def norms(self) -> np.ndarray:
         """The Euclidean length of each row."""
         out = np.empty(len(self), np.float32)

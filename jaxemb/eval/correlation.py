@@ -52,10 +52,19 @@ def spearman_statistic(
     """Spearman's rho as `intervals.bootstrap` calls it; ranks each resample anew."""
     distinct_x, codes_x = np.unique(x, return_inverse=True)
     distinct_y, codes_y = np.unique(y, return_inverse=True)
-    return lambda rows: pearson(
-        average_ranks(codes_x[rows], len(distinct_x)),
-        average_ranks(codes_y[rows], len(distinct_y)),
-    )
+    codes = (codes_x, len(distinct_x)), (codes_y, len(distinct_y))
+
+    def statistic(rows: np.ndarray) -> np.ndarray:
+        # The mean rank is known, and differences to it are sums of halves, so exact.
+        middle = (rows.shape[1] + 1) / 2
+        first, second = (average_ranks(c[rows], levels) - middle for c, levels in codes)
+        return _cosine(
+            np.einsum("ri,ri->r", first, second),
+            np.einsum("ri,ri->r", first, first),
+            np.einsum("ri,ri->r", second, second),
+        )
+
+    return statistic
 
 
 def weighted_spearman(
@@ -73,15 +82,22 @@ def weighted_spearman(
         ranks, constant = zip(*(side.ranks(weights) for side in sides), strict=True)
         # The mean rank is known: (total + 1) / 2.
         first, second = (r - (total[:, np.newaxis] + 1) / 2 for r in ranks)
-        both = np.einsum("ri,ri,ri->r", weights, first, second)
-        spread = np.einsum("ri,ri->r", weights, first * first) * np.einsum(
-            "ri,ri->r", weights, second * second
+        rho = _cosine(
+            np.einsum("ri,ri,ri->r", weights, first, second),
+            np.einsum("ri,ri->r", weights, first * first),
+            np.einsum("ri,ri->r", weights, second * second),
         )
-        undefined = constant[0] | constant[1] | (spread == 0)
-        rho = both / np.sqrt(np.where(undefined, 1.0, spread))
-        return np.where(undefined, np.nan, np.clip(rho, -1.0, 1.0))
+        return np.where(constant[0] | constant[1], np.nan, rho)
 
     return statistic
+
+
+def _cosine(product: np.ndarray, *squares: np.ndarray) -> np.ndarray:
+    """A product over the root of both squares; nan where one is 0."""
+    spread = squares[0] * squares[1]
+    undefined = spread == 0
+    cosine = product / np.sqrt(np.where(undefined, 1.0, spread))
+    return np.where(undefined, np.nan, np.clip(cosine, -1.0, 1.0))
 
 
 class _Levels:

@@ -1,6 +1,6 @@
 """How a word of a test finds its row, whatever its case."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -44,7 +44,7 @@ def look_up(vectors: WordVectors, words: Iterable[str], case: Case) -> Lookup:
       InputError: for another case, and where a row that was found is not finite.
     """
     names = tuple(sorted(set(words)))
-    found = _rows_of(vectors.index, names, case)
+    found = _rows_of(vectors, names, case)
     rows = np.array([row for _, row in found], np.int64)
     known = np.flatnonzero(rows >= 0)
     values = vectors.matrix[rows[known]]
@@ -107,9 +107,10 @@ def first_rows(vectors: WordVectors, count: int | None) -> WordVectors:
 
 
 def _rows_of(
-    index: Mapping[str, int], words: Sequence[str], case: Case
+    vectors: WordVectors, words: Sequence[str], case: Case
 ) -> list[tuple[str, int]]:
     """The form found and its row, or -1, for each word."""
+    index = vectors.index
     if case == "exact":
         return [(word, index.get(word, -1)) for word in words]
     if case == "lower":
@@ -118,8 +119,7 @@ def _rows_of(
         forms = [word if word in index else word.lower() for word in words]
         return [(form, index.get(form, -1)) for form in forms]
     if case == "ignore":
-        first: dict[str, tuple[str, int]] = {}
-        for form, row in index.items():
-            first.setdefault(form.upper(), (form, row))
-        return [first.get(word.upper(), (word, -1)) for word in words]
+        rows = [vectors.index_without_case.get(word.upper(), -1) for word in words]
+        found = zip(words, rows, strict=True)
+        return [(word if r < 0 else vectors.words[r], r) for word, r in found]
     raise InputError(f"case is {case!r}; expected one of {', '.join(get_args(Case))}")

@@ -84,7 +84,7 @@ class UnitCenterUnit:
         def total(start: int) -> np.ndarray:
             rows = np.asarray(space[start : start + _BLOCK], np.float64)
             length = np.sqrt(np.einsum("wd,wd->w", rows, rows))
-            shares = np.divide(1, length, out=np.zeros_like(length), where=length > 0)
+            shares = np.divide(1, length, out=np.zeros_like(length), where=length != 0)
             return shares @ rows
 
         with futures.ThreadPoolExecutor() as pool:
@@ -99,4 +99,5 @@ class UnitCenterUnit:
 def _divided(space: Space, axis: int) -> Space:
     space = np.asarray(space, np.float64)
     length = np.linalg.norm(space, axis=axis, keepdims=True)
-    return np.divide(space, length, out=np.zeros_like(space), where=length > 0)
+    # Not `> 0`: what is no number must not become a row of zeros.
+    return np.divide(space, length, out=np.zeros_like(space), where=length != 0)

@@ -57,6 +57,8 @@ def over_seeds(step: Step, *, batch_axis: int | None = None) -> Step:
       step: for one seed; it leaves `State.frozen`, which seeds share, as it is.
       batch_axis: None where all seeds see the same batch, 0 where each has its own.
     """
+    if batch_axis not in (0, None):
+        raise InputError(f"batch_axis {batch_axis}; expected 0 or None")
 
     def one(own: State, frozen: Any, batch: Any) -> tuple[State, Metrics]:
         state, metrics = step(dataclasses.replace(own, frozen=frozen), batch)
@@ -84,8 +86,10 @@ def over_models(
       function: of one model.
       in_axes: for each argument 0, where models have their own, or None.
     """
-    if any(axis not in (0, None) for axis in in_axes):
-        raise InputError(f"in_axes {tuple(in_axes)}; expected 0 or None for each")
+    if 0 not in in_axes or any(axis not in (0, None) for axis in in_axes):
+        raise InputError(
+            f"in_axes {tuple(in_axes)}; expected 0 or None for each, and 0 once or more"
+        )
     at_once = jax.vmap(function, in_axes=tuple(in_axes))
 
     def in_turn(*arguments: Any) -> Any:
@@ -102,6 +106,8 @@ def over_models(
         return jax.lax.map(one, tuple(own))
 
     def mapped(*arguments: Any) -> Any:
+        if len(arguments) != len(in_axes):
+            raise TypeError(f"expected {len(in_axes)} arguments, got {len(arguments)}")
         return jax.lax.platform_dependent(*arguments, cpu=in_turn, default=at_once)
 
     return mapped

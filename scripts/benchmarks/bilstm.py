@@ -94,8 +94,16 @@ class _Ours:
     def found(self) -> list[np.ndarray]:
         (_, states), (params, inputs) = self()
         cells = [params[name] for name in ("forward", "backward")]
-        found = [[c["input"]["kernel"].T, c["recurrent"].T] for c in cells]
-        return [np.asarray(x) for x in (states, inputs, *found[0], *found[1])]
+        of_cells = [
+            x
+            for own in cells
+            for x in (
+                own["input"]["kernel"].T,
+                own["recurrent"].T,
+                own["input"]["bias"],
+            )
+        ]
+        return [np.asarray(x) for x in (states, inputs, *of_cells)]
 
 
 class _Theirs:
@@ -127,7 +135,7 @@ class _Theirs:
 
     def found(self) -> list[np.ndarray]:
         states = self().detach()
-        lstm, names = self._lstm, ("weight_ih_l0", "weight_hh_l0")
+        lstm, names = self._lstm, ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0")
         of_cells = [getattr(lstm, n + s).grad for s in ("", "_reverse") for n in names]
         return [x.numpy() for x in (states, self._inputs.grad, *of_cells)]
 

@@ -62,15 +62,23 @@ def test_every_part_of_an_exchange_is_counted():
     program = """
       %a = (f32[8,4]{1,0}, bf16[100]{0}, s32[7]{0}) all-reduce(%x, %y, %z)
       %b = f32[16,8]{1,0:T(8,128)} all-gather(%x)
-      ROOT %c = f32[] all-reduce-start(%x), to_apply=%sum
+      %c = f32[] all-reduce-start(%x), to_apply=%sum
+      ROOT %e = f32[] all-reduce-done(%c)
+      %g = (f32[2,4]{1,0}, f32[16,4]{1,0}) all-gather-start(%x)
+      %h = f32[16,4]{1,0} all-gather-done(%g)
       %p = pred[24]{0} collective-permute(%x)
+      %r = f32[9]{0} ragged-all-to-all(%x)
       %d = f32[999]{0} add(%x, %y)
     """
     found = cost.collectives(program)
-    kinds = ["all-reduce", "all-gather", "all-reduce", "collective-permute"]
-    assert [one.kind for one in found] == kinds
-    assert [one.numbers for one in found] == [139, 128, 1, 24]
-    assert [one.bytes for one in found] == [4 * 32 + 2 * 100 + 4 * 7, 4 * 128, 4, 24]
+    assert [(one.kind, one.numbers, one.bytes) for one in found] == [
+        ("all-reduce", 139, 4 * 32 + 2 * 100 + 4 * 7),
+        ("all-gather", 128, 4 * 128),
+        ("all-reduce", 1, 4),
+        ("all-gather", 64, 4 * 64),
+        ("collective-permute", 24, 24),
+        ("ragged-all-to-all", 9, 4 * 9),
+    ]
     assert found[0].shapes == ((8, 4), (100,), (7,))
 
 
