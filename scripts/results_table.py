@@ -1,13 +1,16 @@
 #!/usr/bin/env python
-"""Writes the results of experiments/*/results/*.json into READMEs.
+"""Writes the results of experiments/*/results/*.json into READMEs, and draws them.
 
 python scripts/results_table.py            rewrites the parts between the markers
 python scripts/results_table.py --check    exits 1 if one is stale
 
 The project's README has a line for each results file; the README of each experiment has
-its figures and claims.
+its numbers, claims and figures: results/PRESET.svg is drawn here, from the file's main
+metric, and results/PRESET/*.svg are those of the run, copied from its work directory
+with their captions.
 """
 
+import hashlib
 import importlib
 import json
 import pathlib
@@ -19,6 +22,7 @@ BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 _MARKS = {"supported": "✓", "contradicted": "✗", "inconclusive": "·"}
 _MOST = 10  # metrics side by side
 _OPEN = 12  # claims; where there are more, a reader opens their list
+_DRAWN = 40  # systems in a figure: the best of them
 
 
 def figure(row: dict) -> str:
@@ -48,15 +52,27 @@ def data_sets(entries: list[dict], limit: int | None = None) -> str:
     return ", ".join(shown)
 
 
+def config_of(results: dict):
+    return importlib.import_module(f"experiments.{results['slug']}.config")
+
+
+def is_lower_better(results: dict, metric: str) -> bool:
+    return metric in getattr(config_of(results), "LOWER_IS_BETTER", ())
+
+
+def main_rows(results: dict) -> tuple[str, list[dict]]:
+    """The main metric, which is that of the first row, and its rows."""
+    metric = results["rows"][0]["metric"]
+    return metric, [row for row in results["rows"] if row["metric"] == metric]
+
+
 def line(path: pathlib.Path) -> str:
     """One results file in a line: its data, its systems, the verdicts counted."""
     results = json.loads(path.read_text())
-    metric = results["rows"][0]["metric"]
-    rows = [row for row in results["rows"] if row["metric"] == metric]
+    metric, rows = main_rows(results)
     slug, preset = results["slug"], results["preset"]
-    config = importlib.import_module(f"experiments.{slug}.config")
-    absent = getattr(config, "NOT_HERE", None)  # a part of the paper
-    lower = metric in getattr(config, "LOWER_IS_BETTER", ())
+    absent = getattr(config_of(results), "NOT_HERE", None)  # a part of the paper
+    lower = is_lower_better(results, metric)
     best = (min if lower else max)(rows, key=lambda row: row["measured"])
     end = "lowest" if lower else "highest"
     cells = (
@@ -96,7 +112,55 @@ def section(path: pathlib.Path) -> list[str]:
             shown.append(", ".join(f"{value:.2f}" for value in known) or "–")
         lines.append(f"| {' | '.join(shown)} |")
     shown_words = neighbours(results["config"].get("neighbours", {}))
-    return [*lines, "", *listed(results["claims"]), "", *shown_words]
+    drawings = drawings_of(path, results)
+    return [*lines, "", *drawings, *listed(results["claims"]), "", *shown_words]
+
+
+def drawings_of(path: pathlib.Path, results: dict) -> list[str]:
+    """The figure of the main metric, and those that the run drew, folded."""
+    metric, _ = main_rows(results)
+    preset = results["preset"]
+    lines = [f"![{metric} of {preset}](results/{preset}.svg)", ""]
+    if runs := sorted(path.with_suffix("").glob("*.svg")):
+        lines += ["<details>", f"<summary>figures of {preset}</summary>", ""]
+        for file in runs:
+            note = file.with_suffix(".txt")
+            caption = note.read_text().strip() if note.exists() else ""
+            link = f"results/{preset}/{file.name}"
+            lines += [f"![{file.stem.replace('-', ' ')}]({link})", ""]
+            lines += [caption, ""] if caption else []
+        lines += ["</details>", ""]
+    return lines
+
+
+def selected(results: dict) -> tuple[str, list[dict]]:
+    """What is drawn of the main metric: a title, and rows in the order of the file."""
+    metric, rows = main_rows(results)
+    if len(rows) <= _DRAWN:
+        return metric, rows
+    sign = 1 if is_lower_better(results, metric) else -1
+    best = sorted(rows, key=lambda row: sign * row["measured"])[:_DRAWN]
+    return f"{metric}, the best {_DRAWN} of {len(rows)} systems", best
+
+
+def digest(results: dict) -> str:
+    """A line at the end of the drawing that tells whether it is of these rows.
+
+    Drawings themselves differ from one release of matplotlib to the next.
+    """
+    text = json.dumps(selected(results), sort_keys=True)
+    return f"<!-- rows: {hashlib.sha256(text.encode()).hexdigest()} -->\n"
+
+
+def draw(results: dict) -> str:
+    """The main metric of a results file as SVG, on white for light and dark pages."""
+    from jaxemb.analysis import figures
+
+    title, rows = selected(results)
+    drawn = figures.intervals(rows, title)
+    drawn.patch.set_facecolor("white")
+    drawn.patch.set_alpha(1.0)
+    return figures.to_svg(drawn) + digest(results)
 
 
 def neighbours(groups: dict[str, dict[str, dict[str, list[str]]]]) -> list[str]:
@@ -146,13 +210,25 @@ def generated() -> dict[pathlib.Path, str]:
 
 
 def main() -> int:
+    check = "--check" in sys.argv[1:]
     stale = 0
+    for path in sorted(ROOT.glob("experiments/*/results/*.json")):
+        results = json.loads(path.read_text())
+        drawing = path.with_suffix(".svg")
+        if drawing.exists() and drawing.read_text().endswith(digest(results)):
+            continue
+        if check:
+            name = drawing.relative_to(ROOT)
+            print(f"{name} is stale: run python scripts/results_table.py")
+            stale = 1
+        else:
+            drawing.write_text(draw(results))
     for path, text in generated().items():
         old = path.read_text()
         before, rest = old.split(BEGIN)
         _, after = rest.split(END)
         new = f"{before}{BEGIN}\n{text}{END}{after}"
-        if "--check" not in sys.argv[1:]:
+        if not check:
             path.write_text(new)
         elif new != old:
             name = path.relative_to(ROOT)
