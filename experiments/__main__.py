@@ -67,4 +67,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with terminal.until_the_reader_leaves():
+        main()

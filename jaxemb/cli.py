@@ -337,6 +337,11 @@ Command = (
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line; exits with 2 and one sentence on a user's mistake."""
+    with terminal.until_the_reader_leaves():
+        _main(arguments)
+
+
+def _main(arguments: Sequence[str] | None) -> None:
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     command: Any = tyro.cli(
         Command,  # pyright: ignore[reportArgumentType]
@@ -352,13 +357,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     try:
         command.run()
-        sys.stdout.flush()
     except InputError as error:
         _fail(str(error))
-    except BrokenPipeError:
-        # The reader of a pipe has gone; python would complain once more at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(141)
+    except BrokenPipeError:  # an OSError which is no mistake
+        raise
     except ImportError as error:
         remote = [argument for argument in arguments if "://" in argument]
         if not remote:

@@ -1,12 +1,28 @@
 """What commands print: tables for people, aligned text for pipes, JSON for programs."""
 
+import contextlib
 import json
 import math
+import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 _NARROW = 140  # columns of a terminal
+
+
+@contextlib.contextmanager
+def until_the_reader_leaves() -> Iterator[None]:
+    """Ends the program quietly, as `cat` does, where `head` has read enough of it."""
+    try:
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        # Python would complain once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
 
 
 def print_table(

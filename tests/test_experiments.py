@@ -55,6 +55,21 @@ def test_help_exits_0_without_jax(slug):
     assert "smoke" in done.stdout
 
 
+@pytest.mark.parametrize(
+    "command", [["experiments"], ["experiments.delta_embedding", "smoke", "--help"]]
+)
+def test_a_reader_that_leaves_is_no_mistake(command):
+    process = subprocess.Popen(
+        [sys.executable, "-m", *command],
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdout is not None and process.stderr is not None
+    process.stdout.close()
+    assert process.wait(60) == 141
+    assert process.stderr.read() == b""
+    process.stderr.close()
+
+
 @pytest.mark.parametrize("slug", PAPERS)
 def test_every_paper_has_a_smoke_preset_and_a_readme(slug):
     assert "smoke" in config_of(slug).PRESETS

@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import tyro
 
+from jaxemb import terminal
 from jaxemb.errors import InputError
 
 
@@ -67,7 +68,8 @@ def parse(slug: str, presets: Presets, arguments: list[str] | None = None) -> An
 
 def main(slug: str, run: Callable[[Any], Any], presets: Presets) -> None:
     """Runs what the command line asks for; a user's mistake is one sentence."""
-    config = parse(slug, presets)
+    with terminal.until_the_reader_leaves():
+        config = parse(slug, presets)  # which prints the help, too
     from jaxemb import train  # after parsing, so that --help answers at once
     from jaxemb.train import runtime
 
