@@ -1,13 +1,14 @@
 #!/usr/bin/env python
-"""Writes the results of experiments/*/results/*.json into READMEs, and draws them.
+"""Writes results and benchmarks into READMEs, and draws the results.
 
 python scripts/results_table.py            rewrites the parts between the markers
 python scripts/results_table.py --check    exits 1 if one is stale
 
-The project's README has a line for each results file; the README of each experiment has
-its numbers, claims and figures: results/PRESET.svg is drawn here, from the file's main
-metric, and results/PRESET/*.svg are those of the run, copied from its work directory
-with their captions.
+The project's README has a line for each experiments/*/results/*.json and each row of
+scripts/benchmarks/results.json; the README of each experiment has numbers, claims and
+figures: results/PRESET.svg is drawn here, from the file's main metric, and
+results/PRESET/*.svg are those of the run, copied from its work directory with their
+captions.
 """
 
 import hashlib
@@ -18,7 +19,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
-BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
+BENCHMARKS = ROOT / "scripts" / "benchmarks" / "results.json"
 _MARKS = {"supported": "✓", "contradicted": "✗", "inconclusive": "·"}
 _MOST = 10  # metrics side by side
 _OPEN = 12  # claims; where there are more, a reader opens their list
@@ -193,8 +194,33 @@ def listed(claims: list[dict]) -> list[str]:
     return ["<details>", summary, "", *lines, "", "</details>"]
 
 
-def generated() -> dict[pathlib.Path, str]:
-    """README to what stands between its markers."""
+def benchmarks() -> str:
+    """The measured ratios to peers, and what a device does as devices are added."""
+    kept = json.loads(BENCHMARKS.read_text())
+    lines = [
+        "| work | peer | times the peer's speed | target | |",
+        "|---" * 5 + "|",
+    ]
+    rows = [row for name in kept for row in kept[name]["rows"] if "ratio" in row]
+    for row in rows:
+        ratio = f"{row['ratio']:.2f} ({row['low']:.2f} to {row['high']:.2f})"
+        met = f"{row['verdict']}; {row['note']}"
+        cells = row["work"], row["peer"], ratio, f"{row['target']:g}", met
+        lines.append(f"| {' | '.join(cells)} |")
+    processors = dict.fromkeys(kept[name]["cpu"] for name in kept)
+    return "\n".join([*lines, "", f"On {', '.join(processors)}."]) + "\n"
+
+
+def between(text: str, name: str, new: str) -> str:
+    """A text with what stands between the markers of that name exchanged."""
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    before, rest = text.split(begin)
+    _, after = rest.split(end)
+    return f"{before}{begin}\n{new}{end}{after}"
+
+
+def generated() -> dict[pathlib.Path, dict[str, str]]:
+    """README to what stands between its markers, by their name."""
     overview = [
         "| experiment · preset | data | main metric | claims |",
         "|---" * 4 + "|",
@@ -204,8 +230,12 @@ def generated() -> dict[pathlib.Path, str]:
         paths = sorted(folder.parent.glob("results/*.json"))
         overview += [line(path) for path in paths]
         sections = [one for path in paths for one in section(path)]
-        texts[folder] = "\n".join(sections or ["None committed yet."]).rstrip() + "\n"
-    texts[ROOT / "README.md"] = "\n".join(overview) + "\n"
+        whole = "\n".join(sections or ["None committed yet."]).rstrip() + "\n"
+        texts[folder] = {"results": whole}
+    texts[ROOT / "README.md"] = {
+        "results": "\n".join(overview) + "\n",
+        "benchmarks": benchmarks(),
+    }
     return texts
 
 
@@ -223,11 +253,10 @@ def main() -> int:
             stale = 1
         else:
             drawing.write_text(draw(results))
-    for path, text in generated().items():
-        old = path.read_text()
-        before, rest = old.split(BEGIN)
-        _, after = rest.split(END)
-        new = f"{before}{BEGIN}\n{text}{END}{after}"
+    for path, texts in generated().items():
+        new = old = path.read_text()
+        for name, text in texts.items():
+            new = between(new, name, text)
         if not check:
             path.write_text(new)
         elif new != old:
