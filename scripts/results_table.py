@@ -112,6 +112,10 @@ def section(path: pathlib.Path) -> list[str]:
             known = [row["published"] for row in found if row and row["published"]]
             shown.append(", ".join(f"{value:.2f}" for value in known) or "–")
         lines.append(f"| {' | '.join(shown)} |")
+    for metric in (m for m in cells if m not in metrics):
+        if len(cells[metric]) == 1:
+            [(name, row)] = cells[metric].items()
+            lines += ["", f"{name}, {metric}: {figure(row)}"]
     shown_words = neighbours(results["config"].get("neighbours", {}))
     drawings = drawings_of(path, results)
     return [*lines, "", *drawings, *listed(results["claims"]), "", *shown_words]
