@@ -215,6 +215,19 @@ def benchmarks() -> str:
     return "\n".join([*lines, "", f"On {', '.join(processors)}."]) + "\n"
 
 
+def counted(name: str) -> str:
+    """The table of a benchmark that has no peer."""
+    rows = json.loads(BENCHMARKS.read_text()).get(name, {"rows": []})["rows"]
+    if not rows:
+        return "Not measured yet.\n"
+    sys.path.insert(0, str(BENCHMARKS.parent))
+    cells = [importlib.import_module(name).shown(row) for row in rows]
+    heads = list(cells[0])
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    lines += [f"| {' | '.join(cell.values())} |" for cell in cells]
+    return "\n".join(lines) + "\n"
+
+
 def between(text: str, name: str, new: str) -> str:
     """A text with what stands between the markers of that name exchanged."""
     begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
@@ -239,6 +252,9 @@ def generated() -> dict[pathlib.Path, dict[str, str]]:
     texts[ROOT / "README.md"] = {
         "results": "\n".join(overview) + "\n",
         "benchmarks": benchmarks(),
+    }
+    texts[BENCHMARKS.parent / "README.md"] = {
+        name: counted(name) for name in ("growth", "scaling")
     }
     return texts
 

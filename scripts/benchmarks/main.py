@@ -11,6 +11,7 @@ import bilstm
 import char_bilstm
 import crf
 import encoder
+import growth
 import kim_cnn
 import load_vectors
 import perturbed
@@ -42,7 +43,7 @@ COMPARISONS = {
     "pruning": pruning.comparisons,
     "startup": startup.comparisons,
 }
-COUNTED = {"scaling": scaling}  # tables of their own, without a peer
+COUNTED = {"growth": growth, "scaling": scaling}  # tables of their own, without a peer
 NAMES = *COMPARISONS, *COUNTED
 
 
