@@ -254,7 +254,7 @@ def generated() -> dict[pathlib.Path, dict[str, str]]:
         "benchmarks": benchmarks(),
     }
     texts[BENCHMARKS.parent / "README.md"] = {
-        name: counted(name) for name in ("growth", "scaling")
+        name: counted(name) for name in ("memory", "growth", "scaling")
     }
     return texts
 

@@ -29,8 +29,8 @@ def test_the_power_of_a_law_is_found(growth, wanted):
 @pytest.mark.parametrize("variable", ["words of a sentence", "pairs", "words a side"])
 def test_lines_are_measured(growth, variable):
     line = next(line for line in growth.LINES if line.variable == variable)
-    row = growth.measured(line._replace(sizes=(8, 16)))
-    assert row["sizes"] == [8, 16]
+    row = growth.measured(line._replace(sizes=(32, 64)))
+    assert row["sizes"] == [32, 64]
     assert np.isfinite(row["power"])
     assert min(row["seconds"]) > 0
-    assert "ms at 16" in growth.shown(row)[""]
+    assert "ms at 64" in growth.shown(row)[""]

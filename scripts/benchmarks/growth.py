@@ -221,7 +221,8 @@ def _tagger(batch: int) -> Run:
     return _ready(jax.grad(loss), variables)
 
 
-def _encoding(length: int) -> Run:
+def encoding(length: int) -> Run:
+    """Encodes 32 texts with weights that are drawn."""
     module, variables, ids = _encoder(32, length)
 
     def encode(variables):
@@ -341,7 +342,7 @@ LINES = (
         "MiniLM's shape, encoding 32 texts",
         "pieces of a text",
         _doubling(32),
-        _encoding,
+        encoding,
     ),
     Line(
         "CSLS, 10 translations a word, 300-d", "words a side", _doubling(2_500), _csls

@@ -14,6 +14,7 @@ import encoder
 import growth
 import kim_cnn
 import load_vectors
+import memory
 import perturbed
 import pruning
 import scaling
@@ -43,7 +44,11 @@ COMPARISONS = {
     "pruning": pruning.comparisons,
     "startup": startup.comparisons,
 }
-COUNTED = {"growth": growth, "scaling": scaling}  # tables of their own, without a peer
+COUNTED = {
+    "memory": memory,
+    "growth": growth,
+    "scaling": scaling,
+}  # tables of their own, without a peer
 NAMES = *COMPARISONS, *COUNTED
 
 
