@@ -110,26 +110,45 @@ class Config(Experiment):
         return bool({"similarity", "analogies"} & set(self.studies))
 
     @property
-    def has_the_papers_size(self) -> bool:
-        """Whether figures of the paper may stand beside the run's."""
-        return self.preset != "smoke" and self.hidden == PAPER_HIDDEN
+    def is_near_the_paper(self) -> bool:
+        """Whether claims name the paper's figures: its width, the presets' teacher."""
+        known = self.preset != "smoke" and self.teacher in TEACHERS
+        return known and self.hidden == PAPER_HIDDEN
+
+    @property
+    def least_linear_words(self) -> int:
+        """How many words leave half of them more than there are features, and one out.
+
+        Features are the last states of both LSTMs and a constant.
+        """
+        return 2 * (2 * self.hidden + 2)
 
     def check(self) -> None:
         """Names the first setting that makes no run, or that no study heeds."""
+        tagging = self.tagging
         numbers = {
             "words": self.words,
+            "hidden": self.hidden,
             "seeds": self.seeds,
-            "tagging.epochs": self.tagging.epochs,
+            "batch-size": self.batch_size,
+            "buckets": self.buckets,
+            "tagging.sentences": tagging.sentences,
+            "tagging.held-out": tagging.held_out,
+            "tagging.epochs": tagging.epochs,
+            "tagging.batch-size": tagging.batch_size,
+            "tagging.hidden": tagging.hidden,
+            "tagging.mlp": tagging.mlp,
+            "tagging.buckets": tagging.buckets,
         }
         for name, value in numbers.items():
-            if value < 1:
+            if value is not None and value < 1:
                 raise InputError(f"--{name} {value}: expected 1 or more")
         several = {
             "studies": self.studies,
             "heads": self.heads,
             "distances": self.distances,
-            "tagging.learning-rates": self.tagging.learning_rates,
-            "tagging.dropouts": self.tagging.dropouts,
+            "tagging.learning-rates": tagging.learning_rates,
+            "tagging.dropouts": tagging.dropouts,
         }
         for name, values in several.items():
             if not values or len(set(values)) < len(values):
@@ -150,6 +169,19 @@ class Config(Experiment):
             raise InputError(f"--permuted {names}: not in --distances")
         if not 0 <= self.outliers < 1:
             raise InputError(f"--outliers {self.outliers}: expected 0 to below 1")
+        if "linear" in self.studies and self.linear_words < self.least_linear_words:
+            raise InputError(
+                f"--linear-words {self.linear_words}: expected "
+                f"{self.least_linear_words} or more, as --hidden is {self.hidden}"
+            )
+
+    def check_taught(self, words: int) -> None:
+        """Names a teacher that has too few words for the linear model."""
+        if "linear" in self.studies and words < self.least_linear_words:
+            raise InputError(
+                f"--words {self.words}: expected {self.least_linear_words} or more "
+                f"words of the teacher for the linear model, found {words}"
+            )
 
 
 PRESETS = {
@@ -164,7 +196,7 @@ PRESETS = {
         ),
     ),
     "analogies": (
-        "Tables 2 and 4, by three heads, 20 epochs; 70 minutes on one core",
+        "Tables 2 and 4, by three heads, 20 epochs; 80 minutes on one core",
         Config(
             preset="analogies",
             studies=("analogies",),
@@ -197,7 +229,7 @@ PRESETS = {
         ),
     ),
     "linear": (
-        "section 3.1: the top layer, and students, with outliers; 3 minutes",
+        "section 3.1: the top layer, and students, with outliers; under 5 minutes",
         Config(
             preset="linear",
             studies=("linear", "outliers"),
@@ -242,6 +274,9 @@ PRESETS = {
 LOWER_IS_BETTER = ("held-out D1", "held-out D2")
 
 PAPER_HIDDEN = 100  # width of characters in all its tables
+PAPER_EPOCHS = 10  # of reconstruction before analogies and tagging
+# Tables beside whose students the paper's figures are named, in its teacher's stead.
+TEACHERS = ("glove-100d", "glove-100d-subset")
 # Tables 1 (× 100), 2 and 3 of the paper. Its teacher and treebank are not at
 # hand, so that no row here has a published figure beside it; claims name them.
 PAPER = {

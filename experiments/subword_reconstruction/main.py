@@ -17,7 +17,7 @@ def run(config: Config) -> dict:
     if jax.process_count() > 1:
         raise InputError("this experiment runs in one process")
     workdir = epath.Path(config.workdir)
-    findings = Findings(paper=PAPER if config.has_the_papers_size else {})
+    findings = Findings(paper=PAPER if config.is_near_the_paper else {})
     with results.recorded(workdir):
         world = data.load(config)
         teacher = world.teacher
@@ -25,6 +25,7 @@ def run(config: Config) -> dict:
             f"{len(teacher.vectors):,} of {teacher.size:,} words, "
             f"{len(teacher.characters) - 2} characters"
         )
+        config.check_taught(len(teacher.vectors))
         if "tagging" in config.studies:
             tagged.study(config, world, workdir, findings)
         if config.tests_tables:

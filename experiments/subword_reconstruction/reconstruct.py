@@ -27,6 +27,7 @@ _EVAL_BATCH = 1024
 SIMILARITY = "mean similarity"
 LOSS = "mean distance"
 FLOOR = "mean distance above the floor"
+LEAST = "floor of the mean distance"
 WAY = "of the way from the best constant to the floor (%)"
 COSINE = "mean cosine to the teacher"
 ZERO = "words that are all zeros"

@@ -8,10 +8,16 @@ from etils import epath
 
 from experiments.common.findings import Findings
 from experiments.subword_reconstruction import data, model
-from experiments.subword_reconstruction.config import SHOWN, Config, Head
+from experiments.subword_reconstruction.config import (
+    PAPER_EPOCHS,
+    SHOWN,
+    Config,
+    Head,
+)
 from experiments.subword_reconstruction.reconstruct import (
     COSINE,
     FLOOR,
+    LEAST,
     LOSS,
     SIMILARITY,
     WAY,
@@ -107,11 +113,18 @@ class Students:
         """A claim on two systems; with the paper's figures if the head is its own."""
         one, other = scores[a][metric], scores[b][metric]
         most = max(len(one), len(other))  # the teacher is one for all seeds
+        printed, where = None, self._where()
+        if self._head == "highway" and {a, b} <= set(
+            self._findings.paper.get(metric, {})
+        ):
+            printed = metric, a, b
+            if self._config.epochs[-1] != PAPER_EPOCHS:
+                where += f"; the paper's {PAPER_EPOCHS}"
         self._findings.beats(
-            f"{a} beats {b}: {metric} ({self._where()})",
+            f"{a} beats {b}: {metric} ({where})",
             [*one] * (most // len(one)),
             [*other] * (most // len(other)),
-            printed=(metric, a, b) if self._head == "highway" else None,
+            printed=printed,
         )
 
     def _beats_after(self, epoch: int, a: str, b: str) -> None:
@@ -119,7 +132,7 @@ class Students:
         self._findings.beats(
             f"{a} beats {b}: {SIMILARITY} ({self._where(epoch)})",
             *(self._similar(name, epoch) for name in (a, b)),
-            printed=(_after(epoch), a, b) if self._head == "relu" else None,
+            printed=(_after(epoch, SIMILARITY), a, b) if self._head == "relu" else None,
         )
 
     def _teacher_beats_all(self, metric: str, scores: Mapping[str, Scores]) -> None:
@@ -163,7 +176,8 @@ class Students:
                 self._add(name, metric, values[metric])
         for epoch in config.epochs[:-1]:
             for name in self._taught:
-                self._add(name, _after(epoch), self._similar(name, epoch))
+                metric = _after(epoch, SIMILARITY)
+                self._add(name, metric, self._similar(name, epoch))
         if "similarity" in config.studies and self._is_the_papers("relu"):
             for epoch in config.epochs:
                 for name in config.distances:
@@ -227,6 +241,7 @@ class Students:
                 self._add(name, metric, self._at(name, last, metric))
             way = self._school.way(self._taught[name][0], self.losses(name))
             self._add(name, WAY, way)
+            self._add_curves(name)
         first = next(iter(self._taught))
         for metric in (COSINE, ZERO):
             self._add("random", metric, self._at(first, 0, metric))
@@ -245,6 +260,17 @@ class Students:
             "Mean distance to what is taught, less the least that the head can attain, "
             "over that of a random student; 95 % bands over seeds.",
         )
+
+    def _add_curves(self, name: str) -> None:
+        """The floor, and what is above it, at every point; not for the README."""
+        row, last = self._row(name), self._config.epochs[-1]
+        above = zip(self.losses(name), self._at(name, last, FLOOR), strict=True)
+        floors = [loss - over for loss, over in above]
+        self._findings.add(row, LEAST, [float(np.mean(floors))])  # of every seed
+        for metric in (LOSS, FLOOR, COSINE):
+            for epoch in range(0, last + 1, self._config.curve_every):
+                values = self._at(name, epoch, metric)
+                self._findings.add(row, _after(epoch, metric), values)
 
     def losses(self, name: str) -> list[float]:
         """The mean distances that students of a kind ended at."""
@@ -350,9 +376,9 @@ def study(
             )
 
 
-def _after(epoch: int) -> str:
-    """Table 1's columns, as rows and `PAPER` have them."""
-    return f"{SIMILARITY} after {epoch} epochs"
+def _after(epoch: int, metric: str) -> str:
+    """A point of a curve, as rows have it, and `PAPER` the columns of Table 1."""
+    return f"{metric} after {epoch} epochs"
 
 
 def _answered(table: WordVectors, sections: Mapping) -> float:

@@ -57,6 +57,9 @@ def study(
     findings.notes |= {
         "cell": dataclasses.asdict(cell),
         "tags": len(taggers.treebank.tags),
+        "words of the training part without a teacher's vector (%)": round(
+            100 * taggers.treebank.share_without_vector, 2
+        ),
         "selection": "test accuracy at the first epoch of best dev accuracy",
     }
     _claims(config, scores, findings)

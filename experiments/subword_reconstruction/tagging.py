@@ -9,6 +9,7 @@ import jax
 import numpy as np
 from etils import epath
 
+from experiments.common import treebank as shared
 from experiments.common.devices import mesh_for
 from experiments.subword_reconstruction import data, model
 from experiments.subword_reconstruction.config import Config, Tagging
@@ -67,7 +68,7 @@ class Spelled:
         """
         self._ids, self._unknown = ids, unknown
         self._singletons = treebank.singletons
-        self._letters = _shortened(treebank.spelled)
+        self._letters = shared.shortened(treebank.spelled, _LONGEST)
         self._is_long = self._letters.lengths > _SHORT
         self.most: dict[int, list[int]] = {}
 
@@ -102,20 +103,6 @@ class Spelled:
     def _groups(self, types: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         every = np.unique(types)
         return every[~self._is_long[every]], every[self._is_long[every]]
-
-
-def _shortened(spelled: batching.Ragged) -> batching.Ragged:
-    """The spelling, without the middle of words that are too long."""
-    ends = _LONGEST // 2
-    rows = [
-        spelled.values[a:b]
-        if b - a <= _LONGEST
-        else np.concatenate(
-            [spelled.values[a : a + ends], spelled.values[b - ends : b]]
-        )
-        for a, b in zip(spelled.offsets, spelled.offsets[1:], strict=False)
-    ]
-    return batching.Ragged.of(rows)
 
 
 class _Program(NamedTuple):

@@ -52,6 +52,14 @@ class Treebank:
     """Columns `types` and `tags` of train, dev and test."""
     data: results.Data
 
+    @property
+    def share_without_vector(self) -> float:
+        """Of the words of the training part, those that the whole teacher lacks.
+
+        As written and in lower case; every occurrence counts.
+        """
+        return float(np.mean(~self.has_vector[self.splits["train"]["types"].values]))
+
 
 def read(config: Config) -> Texts:
     """Reads the treebank, or makes sentences."""

@@ -25,11 +25,14 @@ def read_conll(path: files.Location, columns: Sequence[str]) -> list[Sentence]:
 
     Args:
       path: the file.
-      columns: the name of each, in order; every line has as many.
+      columns: the name of each, in order and once; every line has as many.
 
     Raises:
       InputError: with file and line, also where no sentence is found.
     """
+    if len(set(columns)) < len(columns):
+        named = ", ".join(columns)
+        raise InputError(f"{path}: expected each column named once, found {named}")
     sentences: list[Sentence] = []
     rows: list[list[str]] = []
 

@@ -31,7 +31,10 @@ class Data:
 
     name: str
     kind: str
-    """"real" (the paper's own, whole), "subset" or "synthetic"."""
+    """"real" (published, and whole), "subset" (a part of such) or "synthetic".
+
+    Real data need not be the paper's: those that stand in for them are real too.
+    """
     source: str
     sha256: str | None
     size: int
@@ -50,7 +53,10 @@ class Row:
     interval: tuple[float, float] | None
     """95 %; None for a single value."""
     published: float | None = None
-    """Null unless the data are the paper's own and whole."""
+    """Null unless the data are the paper's own and whole.
+
+    `validate` knows only whether they are whole; the experiment, whose they are.
+    """
     source: str | None = None
     """Where the paper prints it."""
 

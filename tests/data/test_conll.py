@@ -57,6 +57,13 @@ def test_a_bad_line_is_named(tmp_path):
         conll.read_conll(write(tmp_path, "\n-DOCSTART- O\n"), ("words", "tags"))
 
 
+def test_a_column_named_twice_is_refused(tmp_path):
+    path = write(tmp_path, "a b c\n")
+    problem = r"columns\.txt: expected each column named once, found words, _, _$"
+    with pytest.raises(InputError, match=problem):
+        conll.read_conll(path, ("words", "_", "_"))
+
+
 @given(st.binary(max_size=80) | st.text("ab -\t\n\xa0").map(str.encode))
 def test_random_bytes_raise_only_the_documented_error(tmp_path_factory, content):
     path = tmp_path_factory.mktemp("bytes") / "a.txt"

@@ -45,6 +45,26 @@ def test_emissions_are_an_mlp_of_the_encoders_states(encoder):
     np.testing.assert_allclose(ours, expected, rtol=1e-4, atol=1e-5)
 
 
+def test_dropout_is_of_its_key_and_of_training_only():
+    module, variables = start(dropout_rate=0.5)
+    plain, _ = start()
+
+    def emissions(seed, module=module):
+        rngs = {"dropout": jax.random.key(seed)}
+        return np.asarray(module.apply(variables, X, M, deterministic=False, rngs=rngs))
+
+    first = emissions(0)
+    np.testing.assert_array_equal(emissions(0), first)
+    assert (emissions(1) != first)[MASK].any()
+    assert not first[~MASK].any()
+    still = module.apply(variables, X, M, deterministic=True)
+    np.testing.assert_array_equal(
+        still, plain.apply(variables, X, M, deterministic=True)
+    )
+    assert (first != np.asarray(still))[MASK].any()
+    np.testing.assert_array_equal(emissions(0, plain), still)
+
+
 def test_a_softmax_head_decides_word_by_word():
     module, variables = start(mlp=None)
     emissions = np.asarray(module.apply(variables, X, M, deterministic=True))
