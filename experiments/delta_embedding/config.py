@@ -324,7 +324,6 @@ SICK = dataclasses.replace(
     protocol="seeds",
     epochs=30,
     buckets=2,
-    second_buckets=1,
 )
 SICK_CONTROL = dataclasses.replace(
     SICK,
