@@ -17,6 +17,7 @@ from experiments.delta_embedding import (
     finished,
     main,
     model,
+    paper,
     task,
     tuned,
 )
@@ -230,7 +231,8 @@ def test_the_base_table_and_unseen_rows_stay_as_they_were(kind, name):
     assert unseen
     assert not delta[unseen].any()
     assert not delta[0].any()
-    assert delta[sorted(seen - {0})].any(axis=1).all()
+    moved = np.abs(delta[sorted(seen - {0})]).max(axis=1)  # nan where any is
+    assert np.isfinite(moved).all() and (moved > 0).all()
 
 
 def trained(kind, name, steps=5):
@@ -416,12 +418,100 @@ def test_c_is_chosen_on_dev_in_each_part(tmp_path, monkeypatch, capsys):
     assert "no polarity lexicon, so no Table 5: no index" in capsys.readouterr().err
     # Most of train is 0, most of test is 1.
     assert run.of_majority(config.measures[0]) == [25, 25]
-    for kind, published in (("subset", None), ("real", 66.72)):
-        whole = dataclasses.replace(examples.data[0], kind=kind)
-        run.task = dataclasses.replace(examples, data=(whole,))
+    own = dataclasses.replace(presets.KMR, arms=config.arms)
+    real = dataclasses.replace(examples.data[0], kind="real")
+    for settings, used, published in (
+        (own, examples.data[0], None),
+        (config, real, None),  # of other batches than the paper's run
+        (own, real, 66.72),
+    ):
+        run.config, run.task = settings, dataclasses.replace(examples, data=(used,))
         row = analyse._score_rows(run, table, config.measures[0])[0]
         assert row.published == published
         assert (row.source is None) == (published is None)
+
+
+def used(name, kind="real"):
+    return results.Data(name=name, kind=kind, source="", sha256=None, size=1)
+
+
+GLOVE = used("glove-100d")
+
+
+@pytest.mark.parametrize("preset", ["rt-polarity", "kmr", "bidaf-squad"])
+@pytest.mark.parametrize(
+    ("changes", "text", "table"),
+    [
+        ({"epochs": 1}, "real", GLOVE),
+        ({"parts": 2}, "real", GLOVE),
+        ({"decay": "linear"}, "real", GLOVE),
+        ({"model": Model(hidden=8)}, "real", GLOVE),
+        ({"limits": presets.Limits(question=5)}, "real", GLOVE),
+        ({}, "subset", GLOVE),
+        ({}, "real", used("glove-100d-subset", "subset")),
+        ({}, "real", used("glove-50d")),
+        ({}, "real", used("mine-100d.txt")),
+        ({"vectors": ("mine/glove-100d",)}, "real", GLOVE),
+    ],
+)
+def test_the_papers_figures_stand_beside_its_own_run_only(preset, changes, text, table):
+    own = presets.PRESETS[preset][1]
+    # What does not decide the figures of a part may differ.
+    beside = dataclasses.replace(own, preset="custom", arms=("fixed",), export=True)
+    for config in (own, beside):
+        assert paper.stands_beside(config, [used("texts")], GLOVE)
+        changed = dataclasses.replace(config, **changes)
+        assert not paper.stands_beside(changed, [used("texts", text)], table)
+
+
+@pytest.mark.parametrize("name", ["esim", "esim-sick", "bidaf", "smoke", "demo"])
+def test_presets_that_stand_in_have_no_published_figures(name):
+    config = dataclasses.replace(presets.PRESETS[name][1], vectors=("glove-100d",))
+    assert not paper.stands_beside(config, [used("texts")], GLOVE)
+
+
+def test_tables_2_and_3_are_printed_beside_squads_table_only(tmp_path, monkeypatch):
+    monkeypatch.setattr(data, "load_polarity", lambda config: {})
+    arms = ("fixed", "finetune", "delta-1e-4")
+    config = dataclasses.replace(presets.SQUAD, arms=arms)
+    examples = task.Task(WORDS, {}, (used("squad"),))
+    table = tuned.Table(None, np.zeros((VOCAB, DIM)), GLOVE)
+    scores = {"QVEC-CCA": 0.4, "Spearman on MC-30 (30 of 30 pairs)": 0.5, "QVEC": 0.1}
+
+    def printed(config, *, whole=True):
+        tests = data.Tests({}, None, whole)
+        run = finished.Finished(config, examples, [table], tests, epath.Path(tmp_path))
+        run.tuned.untuned = lambda table: scores
+        run.tuned.tuned = lambda *_, **__: {m: [s, s] for m, s in scores.items()}
+        return {
+            (row.name.removeprefix("glove-100d/"), row.metric.split(" (")[0]): (
+                row.published,
+                row.source,
+            )
+            for row in analyse._table_rows(run, table)
+            if row.published is not None
+        }
+
+    assert printed(config) == {
+        ("untuned", "QVEC-CCA"): (0.37536, "Table 2"),
+        ("finetune", "QVEC-CCA"): (0.37267, "Table 2"),
+        ("delta-1e-4", "QVEC-CCA"): (0.37543, "Table 2"),
+        ("untuned", "Spearman on MC-30"): (0.776, "Table 3, MC-30"),
+        ("finetune", "Spearman on MC-30"): (0.764, "Table 3, MC-30"),
+        ("delta-1e-4", "Spearman on MC-30"): (0.783, "Table 3, MC-30"),
+    }
+    assert not printed(config, whole=False)
+    assert not printed(dataclasses.replace(config, epochs=1))
+    assert not printed(dataclasses.replace(presets.RT_POLARITY, arms=arms))
+
+
+def test_table_3_names_the_lists_of_the_catalogue():
+    assert set(paper.PAPER_SIMILARITY) == set(sources.DATA_SETS["wordsim"].parts)
+    signs = [
+        np.sign(of["delta-1e-4"] - of["untuned"])
+        for of in paper.PAPER_SIMILARITY.values()
+    ]
+    assert signs.count(-1) == 1  # RG-65, as the paper has it
 
 
 def test_words_without_a_vector_are_named_by_their_share():
@@ -648,6 +738,92 @@ def test_multinli_is_trained_on_one_genre_and_tested_on_four_sets(
     assert others == {"matched": 2, "mismatched": 1, "snli": 1}
     assert loaded.data[0].kind == "subset"  # not as many as the paper's
     assert loaded.notes["unlabelled"] == 1
+
+
+def squad_file(folder, name, articles):
+    """SQuAD 1.1 as its authors write it: (paragraph, [(question, answers)])."""
+    made = [
+        {
+            "title": f"{name} {number}",
+            "paragraphs": [
+                {
+                    "context": context,
+                    "qas": [
+                        {
+                            "id": f"{name}-{number}-{i}",
+                            "question": question,
+                            "answers": [
+                                {"text": a, "answer_start": context.index(a)}
+                                for a in answers
+                            ],
+                        }
+                        for i, (question, answers) in enumerate(asked)
+                    ],
+                }
+            ],
+        }
+        for number, (context, asked) in enumerate(articles)
+    ]
+    folder.mkdir(exist_ok=True)
+    content = {"data": made, "version": "1.1"}
+    (folder / f"{name}-v1.1.json").write_text(json.dumps(content))
+
+
+@pytest.fixture
+def official_squad(tmp_path, monkeypatch):
+    """Forty questions to train on and two, with several answers, to test on."""
+    monkeypatch.setenv("JAXEMB_DATA", str(tmp_path))
+    monkeypatch.setenv("JAXEMB_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "squad"
+    articles = [
+        (
+            f"Ann lives in Town{i}. She is {i + 20} years old.",
+            [("Where does Ann live?", [f"Town{i}"]), ("How old?", [f"{i + 20}"])],
+        )
+        for i in range(20)
+    ]
+    squad_file(folder, "train", articles)
+    tested = "Bob's house, built in 1990, is red."
+    asked = [
+        ("When was it built?", ["1990", "in 1990", "1990"]),
+        ("Whose house is it?", ["Bob", "Bob's house"]),
+    ]
+    squad_file(folder, "dev", [(tested, asked)])
+    return folder
+
+
+def test_squad_from_its_official_files(official_squad):
+    loaded = data.load(presets.SQUAD)
+    train_rows, dev, test = loaded.splits
+    assert [len(rows) for rows in loaded.splits] == [36, 4, 2]
+    assert sorted([*train_rows, *dev]) == list(range(40))
+    contexts = [
+        {loaded.questions[row].source.context for row in rows} for rows in loaded.splits
+    ]
+    assert [len(of) for of in contexts] == [18, 2, 1]
+    assert not contexts[0] & contexts[1]
+    asked = [loaded.questions[row].source for row in test]
+    assert [q.id for q in asked] == ["dev-0-0", "dev-0-1"]
+    assert [[a.text for a in q.answers] for q in asked] == [
+        ["1990", "in 1990", "1990"],
+        ["Bob", "Bob's house"],
+    ]
+    for row in range(42):
+        question = loaded.questions[row]
+        start, end = (int(loaded.columns[name][row]) for name in ("start", "end"))
+        span = type(question.spans[0])(start, end)
+        assert question.text(span) == question.source.answers[0].text
+    assert loaded.columns["number"].tolist() == list(range(42))
+    (described,) = loaded.data
+    assert (described.name, described.size) == ("squad", 42)
+    assert described.kind == "subset"  # of 98,169
+    assert loaded.notes["answers_to_test_on"].startswith("2 questions with 5 answers")
+
+
+def test_whole_squad_is_real(official_squad, monkeypatch):
+    whole = dataclasses.replace(sources.DATA_SETS["squad"], rows=42)
+    monkeypatch.setattr(sources, "DATA_SETS", {**sources.DATA_SETS, "squad": whole})
+    assert data.load(presets.SQUAD).data[0].kind == "real"
 
 
 @pytest.mark.data

@@ -152,6 +152,13 @@ class Limits:
     """Words of a predicted answer; None: any number."""
 
 
+# The fields of a Config that do not decide what one part of an arm measures.
+BESIDE_PARTS = (
+    *("preset", "vectors", "arms", "report", "run"),
+    *("intrinsic", "resamples", "export"),
+)
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Config(Experiment):
     """One experiment: a task, a word table, and the arms compared on it."""
@@ -387,6 +394,9 @@ SMOKE_BIDAF = dataclasses.replace(
     export=True,
     **_SMALL,
 )
+
+# The presets that are the paper's own runs, by task.
+OF_THE_PAPER = {preset.task: preset for preset in (RT_POLARITY, KMR, MULTINLI, SQUAD)}
 
 PRESETS = {
     "rt-polarity": (

@@ -6,7 +6,7 @@ import numpy as np
 
 from experiments.common.datasets import described, planted
 from experiments.delta_embedding.config import Config, Limits
-from experiments.delta_embedding.task import Task, fold, numbered
+from experiments.delta_embedding.task import Task, counted, fold, numbered
 from jaxemb.data import batching, sources, squad, synthetic, tokenize, vocab
 from jaxemb.data.squad import AlignedQuestion, Question
 from jaxemb.train import results
@@ -21,7 +21,7 @@ def load(config: Config) -> Task:
     if config.task == "squad":
         found = sources.get("squad")
         train, test = (_read(found, part) for part in ("train", "validation"))
-        data = described(found, len(train) + len(test))
+        data = counted(found, len(train) + len(test))
         return _task(config, train, test, (data,), {})
     found, other = sources.get("squad2-half-dev"), sources.get("xquad")
     test = squad.read_squad(other.part("en"))
