@@ -303,6 +303,27 @@ def test_a_rate_that_decays_ends_at_zero():
         np.testing.assert_allclose(moved, rates + shorter, atol=1e-6)
 
 
+@pytest.mark.parametrize(("kind", "eps"), [("cnn", 1e-6), ("bidaf", 1e-8)])
+def test_adadelta_is_that_of_each_program(kind, eps):
+    """Zeiler's algorithm 1, by hand."""
+    bare = dataclasses.replace(KINDS[kind].model, norm_limit=None, ema=None)
+    config = dataclasses.replace(KINDS[kind], model=bare)
+    params = {"embed": {"delta": jnp.zeros((1, 3))}}
+    tx = model.optimizer(config, arm("delta-0"), 100)
+    state, rng = tx.init(params), np.random.default_rng(0)
+    of_gradients, of_steps = np.zeros((2, 1, 3))
+    for _ in range(4):
+        gradient = 1e-3 * rng.normal(size=(1, 3))
+        of_gradients = 0.95 * of_gradients + 0.05 * gradient**2
+        wanted = -np.sqrt(of_steps + eps) / np.sqrt(of_gradients + eps) * gradient
+        of_steps = 0.95 * of_steps + 0.05 * wanted**2
+        tree = {"embed": {"delta": jnp.asarray(gradient, jnp.float32)}}
+        updates, state = tx.update(tree, state, params)
+        np.testing.assert_allclose(
+            updates["embed"]["delta"], config.learning_rate * wanted, rtol=1e-4
+        )
+
+
 def test_folds_part_the_examples():
     tests = [set(task.fold(103, 10, i)[2]) for i in range(10)]
     assert set.union(*tests) == set(range(103))
