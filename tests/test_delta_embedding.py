@@ -13,6 +13,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 from experiments.common import cli
 from experiments.delta_embedding import (
     analyse,
+    claims,
     data,
     finished,
     main,
@@ -389,6 +390,8 @@ def test_parts_trained_before_rates_decayed_stay_valid():
     }
     decaying = dataclasses.replace(presets.SICK, decay="linear")
     assert main._part_of(decaying)["decay"] == "linear"
+    smaller = dataclasses.replace(presets.BIDAF, share=0.1)
+    assert main._part_of(smaller)["share"] == 0.1
 
 
 def written_parts(workdir, config, table, scores):
@@ -450,6 +453,30 @@ def test_c_is_chosen_on_dev_in_each_part(tmp_path, monkeypatch, capsys):
         row = analyse._score_rows(run, table, config.measures[0])[0]
         assert row.published == published
         assert (row.source is None) == (published is None)
+
+
+def test_delta_is_held_against_the_better_of_both(tmp_path, monkeypatch):
+    monkeypatch.setattr(data, "load_polarity", lambda config: {})
+    arms = ("fixed", "finetune", "delta-1e-4")
+    config = dataclasses.replace(presets.KMR, parts=3, arms=arms, batch_size=1)
+    table = tuned.Table(None, np.zeros((VOCAB, DIM)), GLOVE)
+    examples = task.Task(WORDS, {}, (used("kmr"),))
+    scores = {
+        "fixed": [[(0.5, 0.50)], [(0.5, 0.52)], [(0.5, 0.54)]],
+        "finetune": [[(0.5, 0.60)], [(0.5, 0.63)], [(0.5, 0.65)]],
+        "delta-1e-4": [[(0.5, 0.59)], [(0.5, 0.62)], [(0.5, 0.64)]],
+    }
+    written_parts(tmp_path, config, table, scores)
+    tests = data.Tests({}, None)
+    run = finished.Finished(config, examples, [table], tests, epath.Path(tmp_path))
+    claim = claims._beats_both(run, table, "delta-1e-4")
+    assert claim.claim == (
+        "delta-1e-4 is at least the better of fixed and finetune on kmr (glove-100d)"
+    )
+    assert claim.verdict == "contradicted"
+    assert claim.evidence.startswith(
+        "which is finetune: paired difference -1.00 points [-1.00, -1.00], 3 seeds"
+    )
 
 
 def used(name, kind="real"):
@@ -609,6 +636,7 @@ def test_inference_from_training_to_claims(tmp_path):
     } == {
         "delta-1e-4 beats fixed",
         "delta-1e-4 beats finetune",
+        "delta-1e-4 is at least the better of fixed and finetune",
         "fixed beats finetune",
         "delta with c chosen on dev beats fixed",
         "delta with c chosen on dev beats finetune",
@@ -684,6 +712,8 @@ def test_programs_are_few():
         ("smoke-esim", ["--model.kind", "cnn"], "planted-pairs takes esim"),
         ("smoke", ["--model.kind", "bidaf"], "planted takes cnn or lstm"),
         ("smoke-bidaf", ["--protocol", "folds"], "has a split of its own"),
+        ("smoke-bidaf", ["--share", "0"], "--share 0.0: expected more than 0"),
+        ("smoke-esim", ["--share", "0.1"], "planted-pairs has no paragraphs"),
         ("smoke-esim", ["--protocol", "seeds"], "planted-pairs has no split"),
     ],
 )
@@ -841,10 +871,17 @@ def test_squad_from_its_official_files(official_squad):
     assert loaded.notes["answers_to_test_on"].startswith("2 questions with 5 answers")
 
 
-def test_whole_squad_is_real(official_squad, monkeypatch):
+def test_whole_squad_is_real_and_a_share_of_it_a_subset(official_squad, monkeypatch):
     whole = dataclasses.replace(sources.DATA_SETS["squad"], rows=42)
     monkeypatch.setattr(sources, "DATA_SETS", {**sources.DATA_SETS, "squad": whole})
     assert data.load(presets.SQUAD).data[0].kind == "real"
+    fifth = dataclasses.replace(presets.SQUAD, share=0.2)
+    loaded, again = data.load(fifth), data.load(fifth)
+    assert (loaded.data[0].kind, loaded.data[0].size) == ("subset", 10)
+    assert [len(rows) for rows in loaded.splits] == [6, 2, 2]  # of four paragraphs
+    assert loaded.questions == again.questions
+    least = data.load(dataclasses.replace(presets.SQUAD, share=0.01))
+    assert [len(rows) for rows in least.splits] == [2, 2, 2]
 
 
 @pytest.mark.data

@@ -189,6 +189,8 @@ class Config(Experiment):
     learning_rate: float = 1.0
     decay: Literal["none", "linear"] = "none"
     """Of the learning rate: linear, to 0 at the end of the longest part."""
+    share: float = 1.0
+    """Of the paragraphs to train on, a seeded choice; questions only."""
     accumulate: int = 1
     """Parts that a batch is taken in, for less memory."""
     intrinsic: Literal["similarity", "all"] = "similarity"
@@ -241,6 +243,10 @@ class Config(Experiment):
                 f"--model.kind {self.model.kind}: {self.task} takes "
                 f"{' or '.join(self.kind.models)}"
             )
+        if not 0 < self.share <= 1:
+            raise InputError(f"--share {self.share}: expected more than 0, at most 1")
+        if self.share < 1 and self.kind is not READING:
+            raise InputError(f"--share {self.share}: {self.task} has no paragraphs")
 
 
 def snli_at_hand() -> str:

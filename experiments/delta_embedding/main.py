@@ -188,8 +188,10 @@ def _part_of(config: Config) -> dict:
     settings = results.as_json(config)
     for name in BESIDE_PARTS:
         del settings[name]
-    if config.decay == "none":  # parts trained before there was a choice stay valid
-        del settings["decay"]
+    # Parts trained before there was a choice stay valid.
+    for name, before in (("decay", "none"), ("share", 1.0)):
+        if settings[name] == before:
+            del settings[name]
     if config.protocol == "seeds":  # more seeds leave those that are done as they are
         del settings["parts"]
     return settings
