@@ -8,7 +8,7 @@ import dataclasses
 import logging
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
 import tyro
@@ -212,7 +212,7 @@ class Eval:
 
 @dataclasses.dataclass(frozen=True)
 class Inspect:
-    """Shows the parameters of a run or checkpoint, or the neighbours of a word."""
+    """Shows the parameters of a run or checkpoint, neighbours, or words that moved."""
 
     path: tyro.conf.Positional[
         Annotated[
@@ -230,13 +230,18 @@ class Inspect:
     neighbours: Annotated[
         str | None, _arg("Show the words nearest to this one.", "WORD", hint="")
     ] = None
+    moved: Annotated[
+        int | None,
+        _arg("Show the words whose rows of a delta are longest.", "K", hint=""),
+    ] = None
     table: Annotated[
         str | None,
         _arg(
-            "Where to look for them: an array as the first column has it, or A+B for "
+            "Where to look for either: an array as the first column has it, or A+B for "
             "the sum of two, such as a frozen table and its delta.",
             "PATH",
-            hint="(default: the only one with a row a word, or a base and its delta)",
+            hint="(default: the only one with a row a word, or a base and its delta; "
+            "for --moved, the only delta)",
         ),
     ] = None
     top: Annotated[int, _arg("How many neighbours.", "K")] = 10
@@ -250,8 +255,15 @@ class Inspect:
         from jaxemb.analysis import checkpoint, delta
         from jaxemb.train import checkpoints
 
-        if self.neighbours is None and self.table is not None:
-            raise InputError("--table says where --neighbours WORD looks; give both")
+        if self.neighbours is not None and self.moved is not None:
+            raise InputError("--neighbours and --moved: give one of them")
+        of_words = self.neighbours is not None or self.moved is not None
+        if not of_words and self.table is not None:
+            raise InputError(
+                "--table says where --neighbours WORD or --moved K looks; give both"
+            )
+        if self.moved is not None and self.moved < 1:
+            raise InputError(f"--moved is {self.moved}; expected 1 or more")
         if self.top < 1:
             raise InputError(f"--top is {self.top}; expected 1 or more")
         path = epath.Path(self.path)
@@ -259,31 +271,43 @@ class Inspect:
             raise InputError(f"{path}: no such run or checkpoint")
         if checkpoint.newest_checkpoint(path) is None:
             below = list(checkpoints.runs_below(path))
-            asked = self.step is not None or self.neighbours is not None
+            asked = self.step is not None or of_words
             if len(below) > 1 and asked:
                 raise InputError(
-                    f"{path}: holds {len(below)} runs; --step and --neighbours need "
-                    f"one of them, such as {below[0]}"
+                    f"{path}: holds {len(below)} runs; --step, --neighbours and "
+                    f"--moved need one of them, such as {below[0]}"
                 )
             if below and not asked:
                 return self._list(path)
         place = checkpoints.find(path, self.step)
         tree = checkpoints.load_params(place)
-        if self.neighbours is None:
+        if not of_words:
             return self._parameters(place, checkpoint.parameters(tree))
         words = checkpoint.find_words(place)
         if words is None:
             raise InputError(
                 f"{path}: no {checkpoint.WORDS_FILE} tells whose row is whose"
             )
+        if self.moved is not None:
+            named = checkpoint.delta_table(tree, words, self.table)
+            ranked = delta.norm_ranking(named.matrix, named.words, self.moved)
+            title = f"Moved farthest by {named.path} of {place}:"
+            return self._words("norm", ranked, title)
+        assert self.neighbours is not None
         named = checkpoint.embedding_table(tree, words, self.table)
         near = delta.nearest(named.matrix, named.words, self.neighbours, self.top)
-        rows = [{"word": word, "cosine": cosine} for word, cosine in near]
+        title = f"Nearest to {self.neighbours!r} in {named.path} of {place}:"
+        return self._words("cosine", near, title)
+
+    def _words(
+        self, column: str, found: Iterable[tuple[str, float]], title: str
+    ) -> None:
+        rows = [{"word": word, column: number} for word, number in found]
         if self.json:
             return terminal.print_json(rows)
-        terminal.say(f"Nearest to {self.neighbours!r} in {named.path} of {place}:")
-        shown = [{**row, "cosine": f"{row['cosine']:.4f}"} for row in rows]
-        terminal.print_table(shown, right=("cosine",))
+        terminal.say(title)
+        shown = [{"word": r["word"], column: f"{r[column]:.4f}"} for r in rows]
+        terminal.print_table(shown, right=(column,))
 
     def _parameters(self, place: Any, found: Sequence[Any]) -> None:
         if self.json:

@@ -356,9 +356,10 @@ def test_inspect_shows_parameters_of_any_step(capsys, run):
 
 
 def test_inspect_refuses_flags_that_need_one_run(capsys, run):
-    for flags in (["--step", "30"], ["--neighbours", "not"]):
+    for flags in (["--step", "30"], ["--neighbours", "not"], ["--moved", "3"]):
         error = fails(capsys, "inspect", run, *flags)
-        assert f"{run}: holds 2 runs; --step and --neighbours need one" in error
+        asked = "--step, --neighbours and --moved need one of them"
+        assert f"{run}: holds 2 runs; {asked}" in error
         assert error.endswith("glove/delta/fold-0\n")
         bare = run / "glove" / "delta" / "fold-1"
         assert "no checkpoint" in fails(capsys, "inspect", bare, *flags)
@@ -441,6 +442,36 @@ def test_inspect_shows_neighbours(capsys, run):
     )
     (run / "words.txt").unlink()
     assert "no words.txt" in fails(capsys, *near)
+
+
+def test_inspect_shows_the_words_that_moved(capsys, tmp_path):
+    """Longest rows first; rows of zeros are left out."""
+    change = np.zeros((5, 4), np.float32)
+    change[2], change[4] = [3, 0, 4, 0], [0, 0, 0, -7]
+    base, delta = ({"embed": {n: jnp.asarray(change)}} for n in ("base", "delta"))
+    save(tmp_path, 30, params=delta, frozen=base)
+    (tmp_path / "words.txt").write_text("\n".join(WORDS) + "\n")
+    command = ["inspect", tmp_path, "--moved", "3"]
+    rows = objects(output(capsys, *command, "--json"))
+    expected = [{"word": WORDS[4], "norm": 7.0}, {"word": WORDS[2], "norm": 5.0}]
+    assert rows == expected
+    [longest] = objects(output(capsys, "inspect", tmp_path, "--moved", "1", "--json"))
+    assert longest == expected[0]
+    lines = output(capsys, *command, "--table", "params/embed/delta").splitlines()
+    assert [line.split() for line in lines[1:]] == [
+        [WORDS[4], "7.0000"],
+        [WORDS[2], "5.0000"],
+    ]
+    for flags, problem in (
+        (["--moved", "0"], "--moved is 0; expected 1 or more"),
+        (["--moved", "3", "--neighbours", "not"], "give one of them"),
+        (["--moved", "3", "--table", "params/delta"], "there is no params/delta"),
+    ):
+        assert problem in fails(capsys, "inspect", tmp_path, *flags)
+    save(tmp_path, 40, params=delta, ema=delta)
+    assert "2 arrays are named delta" in fails(capsys, *command)
+    save(tmp_path, 50, params=base)
+    assert "0 arrays are named delta" in fails(capsys, *command)
 
 
 def test_inspect_refuses_what_is_no_run(capsys, tmp_path):

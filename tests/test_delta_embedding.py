@@ -13,10 +13,12 @@ from jax.sharding import NamedSharding, PartitionSpec
 from experiments.common import cli
 from experiments.delta_embedding import (
     analyse,
+    claims,
     data,
     finished,
     main,
     model,
+    paper,
     task,
     tuned,
 )
@@ -230,7 +232,8 @@ def test_the_base_table_and_unseen_rows_stay_as_they_were(kind, name):
     assert unseen
     assert not delta[unseen].any()
     assert not delta[0].any()
-    assert delta[sorted(seen - {0})].any(axis=1).all()
+    moved = np.abs(delta[sorted(seen - {0})]).max(axis=1)  # nan where any is
+    assert np.isfinite(moved).all() and (moved > 0).all()
 
 
 def trained(kind, name, steps=5):
@@ -301,6 +304,27 @@ def test_a_rate_that_decays_ends_at_zero():
         np.testing.assert_allclose(moved, rates + shorter, atol=1e-6)
 
 
+@pytest.mark.parametrize(("kind", "eps"), [("cnn", 1e-6), ("bidaf", 1e-8)])
+def test_adadelta_is_that_of_each_program(kind, eps):
+    """Zeiler's algorithm 1, by hand."""
+    bare = dataclasses.replace(KINDS[kind].model, norm_limit=None, ema=None)
+    config = dataclasses.replace(KINDS[kind], model=bare)
+    params = {"embed": {"delta": jnp.zeros((1, 3))}}
+    tx = model.optimizer(config, arm("delta-0"), 100)
+    state, rng = tx.init(params), np.random.default_rng(0)
+    of_gradients, of_steps = np.zeros((2, 1, 3))
+    for _ in range(4):
+        gradient = 1e-3 * rng.normal(size=(1, 3))
+        of_gradients = 0.95 * of_gradients + 0.05 * gradient**2
+        wanted = -np.sqrt(of_steps + eps) / np.sqrt(of_gradients + eps) * gradient
+        of_steps = 0.95 * of_steps + 0.05 * wanted**2
+        tree = {"embed": {"delta": jnp.asarray(gradient, jnp.float32)}}
+        updates, state = tx.update(tree, state, params)
+        np.testing.assert_allclose(
+            updates["embed"]["delta"], config.learning_rate * wanted, rtol=1e-4
+        )
+
+
 def test_folds_part_the_examples():
     tests = [set(task.fold(103, 10, i)[2]) for i in range(10)]
     assert set.union(*tests) == set(range(103))
@@ -366,6 +390,8 @@ def test_parts_trained_before_rates_decayed_stay_valid():
     }
     decaying = dataclasses.replace(presets.SICK, decay="linear")
     assert main._part_of(decaying)["decay"] == "linear"
+    smaller = dataclasses.replace(presets.BIDAF, share=0.1)
+    assert main._part_of(smaller)["share"] == 0.1
 
 
 def written_parts(workdir, config, table, scores):
@@ -416,12 +442,124 @@ def test_c_is_chosen_on_dev_in_each_part(tmp_path, monkeypatch, capsys):
     assert "no polarity lexicon, so no Table 5: no index" in capsys.readouterr().err
     # Most of train is 0, most of test is 1.
     assert run.of_majority(config.measures[0]) == [25, 25]
-    for kind, published in (("subset", None), ("real", 66.72)):
-        whole = dataclasses.replace(examples.data[0], kind=kind)
-        run.task = dataclasses.replace(examples, data=(whole,))
+    own = dataclasses.replace(presets.KMR, arms=config.arms)
+    real = dataclasses.replace(examples.data[0], kind="real")
+    for settings, used, published in (
+        (own, examples.data[0], None),
+        (config, real, None),  # of other batches than the paper's run
+        (own, real, 66.72),
+    ):
+        run.config, run.task = settings, dataclasses.replace(examples, data=(used,))
         row = analyse._score_rows(run, table, config.measures[0])[0]
         assert row.published == published
         assert (row.source is None) == (published is None)
+
+
+def test_delta_is_held_against_the_better_of_both(tmp_path, monkeypatch):
+    monkeypatch.setattr(data, "load_polarity", lambda config: {})
+    arms = ("fixed", "finetune", "delta-1e-4")
+    config = dataclasses.replace(presets.KMR, parts=3, arms=arms, batch_size=1)
+    table = tuned.Table(None, np.zeros((VOCAB, DIM)), GLOVE)
+    examples = task.Task(WORDS, {}, (used("kmr"),))
+    scores = {
+        "fixed": [[(0.5, 0.50)], [(0.5, 0.52)], [(0.5, 0.54)]],
+        "finetune": [[(0.5, 0.60)], [(0.5, 0.63)], [(0.5, 0.65)]],
+        "delta-1e-4": [[(0.5, 0.59)], [(0.5, 0.62)], [(0.5, 0.64)]],
+    }
+    written_parts(tmp_path, config, table, scores)
+    tests = data.Tests({}, None)
+    run = finished.Finished(config, examples, [table], tests, epath.Path(tmp_path))
+    claim = claims._beats_both(run, table, "delta-1e-4")
+    assert claim.claim == (
+        "delta-1e-4 is at least the better of fixed and finetune on kmr (glove-100d)"
+    )
+    assert claim.verdict == "contradicted"
+    assert claim.evidence.startswith(
+        "which is finetune: paired difference -1.00 points [-1.00, -1.00], 3 seeds"
+    )
+
+
+def used(name, kind="real"):
+    return results.Data(name=name, kind=kind, source="", sha256=None, size=1)
+
+
+GLOVE = used("glove-100d")
+
+
+@pytest.mark.parametrize("preset", ["rt-polarity", "kmr", "bidaf-squad"])
+@pytest.mark.parametrize(
+    ("changes", "text", "table"),
+    [
+        ({"epochs": 1}, "real", GLOVE),
+        ({"parts": 2}, "real", GLOVE),
+        ({"decay": "linear"}, "real", GLOVE),
+        ({"model": Model(hidden=8)}, "real", GLOVE),
+        ({"limits": presets.Limits(question=5)}, "real", GLOVE),
+        ({}, "subset", GLOVE),
+        ({}, "real", used("glove-100d-subset", "subset")),
+        ({}, "real", used("glove-50d")),
+        ({}, "real", used("mine-100d.txt")),
+        ({"vectors": ("mine/glove-100d",)}, "real", GLOVE),
+    ],
+)
+def test_the_papers_figures_stand_beside_its_own_run_only(preset, changes, text, table):
+    own = presets.PRESETS[preset][1]
+    # What does not decide the figures of a part may differ.
+    beside = dataclasses.replace(own, preset="custom", arms=("fixed",), export=True)
+    for config in (own, beside):
+        assert paper.stands_beside(config, [used("texts")], GLOVE)
+        changed = dataclasses.replace(config, **changes)
+        assert not paper.stands_beside(changed, [used("texts", text)], table)
+
+
+@pytest.mark.parametrize("name", ["esim", "esim-sick", "bidaf", "smoke", "demo"])
+def test_presets_that_stand_in_have_no_published_figures(name):
+    config = dataclasses.replace(presets.PRESETS[name][1], vectors=("glove-100d",))
+    assert not paper.stands_beside(config, [used("texts")], GLOVE)
+
+
+def test_tables_2_and_3_are_printed_beside_squads_table_only(tmp_path, monkeypatch):
+    monkeypatch.setattr(data, "load_polarity", lambda config: {})
+    arms = ("fixed", "finetune", "delta-1e-4")
+    config = dataclasses.replace(presets.SQUAD, arms=arms)
+    examples = task.Task(WORDS, {}, (used("squad"),))
+    table = tuned.Table(None, np.zeros((VOCAB, DIM)), GLOVE)
+    scores = {"QVEC-CCA": 0.4, "Spearman on MC-30 (30 of 30 pairs)": 0.5, "QVEC": 0.1}
+
+    def printed(config, *, whole=True):
+        tests = data.Tests({}, None, whole)
+        run = finished.Finished(config, examples, [table], tests, epath.Path(tmp_path))
+        run.tuned.untuned = lambda table: scores
+        run.tuned.tuned = lambda *_, **__: {m: [s, s] for m, s in scores.items()}
+        return {
+            (row.name.removeprefix("glove-100d/"), row.metric.split(" (")[0]): (
+                row.published,
+                row.source,
+            )
+            for row in analyse._table_rows(run, table)
+            if row.published is not None
+        }
+
+    assert printed(config) == {
+        ("untuned", "QVEC-CCA"): (0.37536, "Table 2"),
+        ("finetune", "QVEC-CCA"): (0.37267, "Table 2"),
+        ("delta-1e-4", "QVEC-CCA"): (0.37543, "Table 2"),
+        ("untuned", "Spearman on MC-30"): (0.776, "Table 3, MC-30"),
+        ("finetune", "Spearman on MC-30"): (0.764, "Table 3, MC-30"),
+        ("delta-1e-4", "Spearman on MC-30"): (0.783, "Table 3, MC-30"),
+    }
+    assert not printed(config, whole=False)
+    assert not printed(dataclasses.replace(config, epochs=1))
+    assert not printed(dataclasses.replace(presets.RT_POLARITY, arms=arms))
+
+
+def test_table_3_names_the_lists_of_the_catalogue():
+    assert set(paper.PAPER_SIMILARITY) == set(sources.DATA_SETS["wordsim"].parts)
+    signs = [
+        np.sign(of["delta-1e-4"] - of["untuned"])
+        for of in paper.PAPER_SIMILARITY.values()
+    ]
+    assert signs.count(-1) == 1  # RG-65, as the paper has it
 
 
 def test_words_without_a_vector_are_named_by_their_share():
@@ -498,6 +636,7 @@ def test_inference_from_training_to_claims(tmp_path):
     } == {
         "delta-1e-4 beats fixed",
         "delta-1e-4 beats finetune",
+        "delta-1e-4 is at least the better of fixed and finetune",
         "fixed beats finetune",
         "delta with c chosen on dev beats fixed",
         "delta with c chosen on dev beats finetune",
@@ -573,6 +712,8 @@ def test_programs_are_few():
         ("smoke-esim", ["--model.kind", "cnn"], "planted-pairs takes esim"),
         ("smoke", ["--model.kind", "bidaf"], "planted takes cnn or lstm"),
         ("smoke-bidaf", ["--protocol", "folds"], "has a split of its own"),
+        ("smoke-bidaf", ["--share", "0"], "--share 0.0: expected more than 0"),
+        ("smoke-esim", ["--share", "0.1"], "planted-pairs has no paragraphs"),
         ("smoke-esim", ["--protocol", "seeds"], "planted-pairs has no split"),
     ],
 )
@@ -648,6 +789,99 @@ def test_multinli_is_trained_on_one_genre_and_tested_on_four_sets(
     assert others == {"matched": 2, "mismatched": 1, "snli": 1}
     assert loaded.data[0].kind == "subset"  # not as many as the paper's
     assert loaded.notes["unlabelled"] == 1
+
+
+def squad_file(folder, name, articles):
+    """SQuAD 1.1 as its authors write it: (paragraph, [(question, answers)])."""
+    made = [
+        {
+            "title": f"{name} {number}",
+            "paragraphs": [
+                {
+                    "context": context,
+                    "qas": [
+                        {
+                            "id": f"{name}-{number}-{i}",
+                            "question": question,
+                            "answers": [
+                                {"text": a, "answer_start": context.index(a)}
+                                for a in answers
+                            ],
+                        }
+                        for i, (question, answers) in enumerate(asked)
+                    ],
+                }
+            ],
+        }
+        for number, (context, asked) in enumerate(articles)
+    ]
+    folder.mkdir(exist_ok=True)
+    content = {"data": made, "version": "1.1"}
+    (folder / f"{name}-v1.1.json").write_text(json.dumps(content))
+
+
+@pytest.fixture
+def official_squad(tmp_path, monkeypatch):
+    """Forty questions to train on and two, with several answers, to test on."""
+    monkeypatch.setenv("JAXEMB_DATA", str(tmp_path))
+    monkeypatch.setenv("JAXEMB_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "squad"
+    articles = [
+        (
+            f"Ann lives in Town{i}. She is {i + 20} years old.",
+            [("Where does Ann live?", [f"Town{i}"]), ("How old?", [f"{i + 20}"])],
+        )
+        for i in range(20)
+    ]
+    squad_file(folder, "train", articles)
+    tested = "Bob's house, built in 1990, is red."
+    asked = [
+        ("When was it built?", ["1990", "in 1990", "1990"]),
+        ("Whose house is it?", ["Bob", "Bob's house"]),
+    ]
+    squad_file(folder, "dev", [(tested, asked)])
+    return folder
+
+
+def test_squad_from_its_official_files(official_squad):
+    loaded = data.load(presets.SQUAD)
+    train_rows, dev, test = loaded.splits
+    assert [len(rows) for rows in loaded.splits] == [36, 4, 2]
+    assert sorted([*train_rows, *dev]) == list(range(40))
+    contexts = [
+        {loaded.questions[row].source.context for row in rows} for rows in loaded.splits
+    ]
+    assert [len(of) for of in contexts] == [18, 2, 1]
+    assert not contexts[0] & contexts[1]
+    asked = [loaded.questions[row].source for row in test]
+    assert [q.id for q in asked] == ["dev-0-0", "dev-0-1"]
+    assert [[a.text for a in q.answers] for q in asked] == [
+        ["1990", "in 1990", "1990"],
+        ["Bob", "Bob's house"],
+    ]
+    for row in range(42):
+        question = loaded.questions[row]
+        start, end = (int(loaded.columns[name][row]) for name in ("start", "end"))
+        span = type(question.spans[0])(start, end)
+        assert question.text(span) == question.source.answers[0].text
+    assert loaded.columns["number"].tolist() == list(range(42))
+    (described,) = loaded.data
+    assert (described.name, described.size) == ("squad", 42)
+    assert described.kind == "subset"  # of 98,169
+    assert loaded.notes["answers_to_test_on"].startswith("2 questions with 5 answers")
+
+
+def test_whole_squad_is_real_and_a_share_of_it_a_subset(official_squad, monkeypatch):
+    whole = dataclasses.replace(sources.DATA_SETS["squad"], rows=42)
+    monkeypatch.setattr(sources, "DATA_SETS", {**sources.DATA_SETS, "squad": whole})
+    assert data.load(presets.SQUAD).data[0].kind == "real"
+    fifth = dataclasses.replace(presets.SQUAD, share=0.2)
+    loaded, again = data.load(fifth), data.load(fifth)
+    assert (loaded.data[0].kind, loaded.data[0].size) == ("subset", 10)
+    assert [len(rows) for rows in loaded.splits] == [6, 2, 2]  # of four paragraphs
+    assert loaded.questions == again.questions
+    least = data.load(dataclasses.replace(presets.SQUAD, share=0.01))
+    assert [len(rows) for rows in least.splits] == [2, 2, 2]
 
 
 @pytest.mark.data

@@ -1,11 +1,17 @@
 """From finished parts to rows, and what a reader must know beside them."""
 
 import dataclasses
+from collections.abc import Mapping
 
 from experiments.common.rows import interval_row, summary_row
 from experiments.delta_embedding.config import Measure
 from experiments.delta_embedding.finished import Finished
-from experiments.delta_embedding.paper import PAPER
+from experiments.delta_embedding.paper import (
+    PAPER,
+    PAPER_QVEC,
+    PAPER_SIMILARITY,
+    stands_beside,
+)
 from experiments.delta_embedding.tuned import (
     ALIKE,
     FREQUENCY,
@@ -13,6 +19,7 @@ from experiments.delta_embedding.tuned import (
     MOVED,
     NORM,
     QUERY,
+    QVEC_CCA,
     THRESHOLD,
     ZERO,
     Table,
@@ -125,9 +132,9 @@ def rows(run: Finished) -> list[results.Row]:
 
 
 def _score_rows(run: Finished, table: Table, measure: Measure) -> list[results.Row]:
-    whole = all(d.kind == "real" for d in (*run.task.data, table.data))
-    of_task = PAPER.get(run.config.task, {}) if whole and "100d" in table.name else {}
-    printed = of_task.get(measure.title, {})
+    printed = {}
+    if stands_beside(run.config, run.task.data, table.data):
+        printed = PAPER.get(run.config.task, {}).get(measure.title, {})
     return [
         summary_row(
             f"{table.name}/{name}",
@@ -151,15 +158,35 @@ def _table_rows(run: Finished, table: Table) -> list[results.Row]:
         for name in (run.tuning_arms if averaged else ())
     }
     only = (LISTED, ALIKE, FREQUENCY) if run.measures_all else ()
+    untuned = {metric: [score] for metric, score in before.items()}
     for metric in (MOVED, ZERO, NORM, *only, *before):
-        if metric in before:
-            found.append(summary_row(f"{table.name}/untuned", metric, [before[metric]]))
-        for name, measured in {**of_arms, **raw}.items():
+        source, printed = _printed_of_tables(run, table, metric)
+        for name, measured in {"untuned": untuned, **of_arms, **raw}.items():
             if metric in measured:
                 found.append(
-                    summary_row(f"{table.name}/{name}", metric, measured[metric])
+                    summary_row(
+                        f"{table.name}/{name}",
+                        metric,
+                        measured[metric],
+                        published=printed.get(name),
+                        source=source if name in printed else None,
+                    )
                 )
     return found
+
+
+def _printed_of_tables(
+    run: Finished, table: Table, metric: str
+) -> tuple[str, Mapping[str, float]]:
+    """Tables 2 and 3, which are of the paper's BiDAF table only: source and figures."""
+    own = run.config.kind.name == "reading" and run.tests.whole
+    if own and stands_beside(run.config, run.task.data, table.data):
+        if metric == QVEC_CCA:
+            return "Table 2", PAPER_QVEC
+        for name, printed in PAPER_SIMILARITY.items():
+            if metric.startswith(f"Spearman on {name} ("):
+                return f"Table 3, {name}", printed
+    return "", {}
 
 
 def _change_rows(run: Finished, table: Table) -> list[results.Row]:

@@ -1,5 +1,6 @@
 """The paper's claims on a task, and what the finished parts say of each."""
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -45,11 +46,30 @@ def _on_the_task(run: Finished, table: Table) -> Iterator[Claim]:
         for better, worse in wanted:
             if {better, worse} <= set(run.config.arms):
                 yield _beats(run, table, better, worse, measure)
+    if {"fixed", "finetune"} <= set(run.config.arms):
+        for name in run.claimed_arms[:1]:
+            yield _beats_both(run, table, name)
     chosen = run.chosen_on_dev(table)
     for worse in ("fixed", "finetune"):
         if chosen and worse in run.config.arms:
             label = "delta with c chosen on dev"
             yield _beats(run, table, label, worse, run.config.measures[0], chosen)
+
+
+def _beats_both(run: Finished, table: Table, name: str) -> Claim:
+    """Against the one of higher mean, in favour of which chance has chosen."""
+    main = run.config.measures[0]
+    other = max(
+        ("fixed", "finetune"),
+        key=lambda n: float(np.mean(run.scores(table, n, main.score))),
+    )
+    gap = _beats(run, table, name, other, main)
+    about = gap.claim.removeprefix(f"{name} beats {other}")
+    return dataclasses.replace(
+        gap,
+        claim=f"{name} is at least the better of fixed and finetune{about}",
+        evidence=f"which is {other}: {gap.evidence}",
+    )
 
 
 def _on_forms(run: Finished, table: Table) -> Iterator[Claim]:

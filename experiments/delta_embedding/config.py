@@ -152,6 +152,13 @@ class Limits:
     """Words of a predicted answer; None: any number."""
 
 
+# The fields of a Config that do not decide what one part of an arm measures.
+BESIDE_PARTS = (
+    *("preset", "vectors", "arms", "report", "run"),
+    *("intrinsic", "resamples", "export"),
+)
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Config(Experiment):
     """One experiment: a task, a word table, and the arms compared on it."""
@@ -182,6 +189,8 @@ class Config(Experiment):
     learning_rate: float = 1.0
     decay: Literal["none", "linear"] = "none"
     """Of the learning rate: linear, to 0 at the end of the longest part."""
+    share: float = 1.0
+    """Of the paragraphs to train on, a seeded choice; questions only."""
     accumulate: int = 1
     """Parts that a batch is taken in, for less memory."""
     intrinsic: Literal["similarity", "all"] = "similarity"
@@ -234,6 +243,10 @@ class Config(Experiment):
                 f"--model.kind {self.model.kind}: {self.task} takes "
                 f"{' or '.join(self.kind.models)}"
             )
+        if not 0 < self.share <= 1:
+            raise InputError(f"--share {self.share}: expected more than 0, at most 1")
+        if self.share < 1 and self.kind is not READING:
+            raise InputError(f"--share {self.share}: {self.task} has no paragraphs")
 
 
 def snli_at_hand() -> str:
@@ -324,7 +337,6 @@ SICK = dataclasses.replace(
     protocol="seeds",
     epochs=30,
     buckets=2,
-    second_buckets=1,
 )
 SICK_CONTROL = dataclasses.replace(
     SICK,
@@ -388,6 +400,9 @@ SMOKE_BIDAF = dataclasses.replace(
     export=True,
     **_SMALL,
 )
+
+# The presets that are the paper's own runs, by task.
+OF_THE_PAPER = {preset.task: preset for preset in (RT_POLARITY, KMR, MULTINLI, SQUAD)}
 
 PRESETS = {
     "rt-polarity": (

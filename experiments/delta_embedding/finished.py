@@ -42,6 +42,7 @@ class Finished:
         self.config = config
         self.task = task
         self.tables = tables
+        self.tests = tests
         self.workdir = workdir
         self.parts = range(config.parts)
         self.polarity = _polarity(config)

@@ -6,7 +6,7 @@ import numpy as np
 
 from experiments.common.datasets import described, planted
 from experiments.delta_embedding.config import Config
-from experiments.delta_embedding.task import Task, ends, fold, numbered
+from experiments.delta_embedding.task import Task, counted, ends, fold, numbered
 from jaxemb.data import batching, nli, sources, synthetic, tokenize, vocab
 from jaxemb.data.nli import SentencePair, SentencePairs
 from jaxemb.train import results
@@ -42,7 +42,7 @@ def _sick(config: Config) -> Task:
     found = sources.get("sick")
     parts = [_read(found, part).pairs for part in ("train", "validation", "test")]
     pairs = [pair for part in parts for pair in part]
-    data = described(found, len(pairs))
+    data = counted(found, len(pairs))
     return _encode(config, pairs, (data,), splits=ends(*map(len, parts)))
 
 
@@ -51,7 +51,6 @@ def _multinli(config: Config) -> Task:
     found = sources.get("multinli")
     train, matched, mismatched = (_read(found, part) for part in found.data_set.parts)
     labelled = sum(len(part.pairs) for part in (train, matched, mismatched))
-    whole = labelled == found.data_set.rows
     own, genre = train.of_genre(_GENRE), matched.of_genre(_GENRE)
     groups = numbered([pair.premise.lower() for pair in own.pairs])
     # A fold of ten as dev, so that what chooses the epoch is not what is reported.
@@ -61,7 +60,7 @@ def _multinli(config: Config) -> Task:
     return _encode(
         config,
         [*own.pairs, *genre.pairs],
-        (described(found, labelled, kind=None if whole else "subset"), data),
+        (counted(found, labelled), data),
         splits=(np.concatenate([rest, chosen]), held_out, test),
         others={
             "matched": matched.pairs,

@@ -10,7 +10,14 @@ from etils import epath
 
 from experiments.common.devices import mesh_for
 from experiments.delta_embedding import analyse, claims, data, model, scoring, shown
-from experiments.delta_embedding.config import OFFLINE, SLUG, Arm, Config, arm
+from experiments.delta_embedding.config import (
+    BESIDE_PARTS,
+    OFFLINE,
+    SLUG,
+    Arm,
+    Config,
+    arm,
+)
 from experiments.delta_embedding.finished import OTHERS, Finished, best_epoch
 from experiments.delta_embedding.task import Split, Task
 from experiments.delta_embedding.tuned import Table, part_folder
@@ -179,12 +186,12 @@ class System:
 def _part_of(config: Config) -> dict:
     """The settings that decide the numbers of one part."""
     settings = results.as_json(config)
-    for name in ("preset", "vectors", "arms", "report", "run"):
+    for name in BESIDE_PARTS:
         del settings[name]
-    for name in ("intrinsic", "resamples", "export"):
-        del settings[name]
-    if config.decay == "none":  # parts trained before there was a choice stay valid
-        del settings["decay"]
+    # Parts trained before there was a choice stay valid.
+    for name, before in (("decay", "none"), ("share", 1.0)):
+        if settings[name] == before:
+            del settings[name]
     if config.protocol == "seeds":  # more seeds leave those that are done as they are
         del settings["parts"]
     return settings

@@ -6,7 +6,7 @@ import numpy as np
 
 from experiments.common.datasets import described, planted
 from experiments.delta_embedding.config import Config, Limits
-from experiments.delta_embedding.task import Task, fold, numbered
+from experiments.delta_embedding.task import Task, counted, fold, numbered
 from jaxemb.data import batching, sources, squad, synthetic, tokenize, vocab
 from jaxemb.data.squad import AlignedQuestion, Question
 from jaxemb.train import results
@@ -16,21 +16,24 @@ def load(config: Config) -> Task:
     """Reads the questions to train on, a tenth of them dev, and those to test on."""
     if config.planted:
         world = synthetic.planted_questions()
-        data = planted("planted questions", len(world.train) + len(world.test))
-        return _task(config, world.train, world.test, (data,), {})
+        train = _share(world.train, config.share)
+        data = planted("planted questions", len(train) + len(world.test))
+        return _task(config, train, world.test, (data,), {})
     if config.task == "squad":
         found = sources.get("squad")
         train, test = (_read(found, part) for part in ("train", "validation"))
-        data = described(found, len(train) + len(test))
+        train = _share(train, config.share)
+        data = counted(found, len(train) + len(test))
         return _task(config, train, test, (data,), {})
     found, other = sources.get("squad2-half-dev"), sources.get("xquad")
     test = squad.read_squad(other.part("en"))
     answerable = [q for q in squad.read_squad(found.part("train")) if q.answers]
     tested = {_plain(q.context) for q in test}
-    train = [q for q in answerable if _plain(q.context) not in tested]
+    apart = [q for q in answerable if _plain(q.context) not in tested]
+    train = _share(apart, config.share)
     notes = {
         "answerable_questions": len(answerable),
-        "questions_whose_paragraph_is_in_test": len(answerable) - len(train),
+        "questions_whose_paragraph_is_in_test": len(answerable) - len(apart),
         "articles": "of all paragraphs trained on, others are in test",
     }
     data = (
@@ -46,6 +49,16 @@ def _read(found: sources.Found, part: str) -> list[Question]:
 
         return builders.questions(builders.read(found.data_set.name, part))
     return squad.read_squad(found.part(part))
+
+
+def _share(questions: Sequence[Question], share: float) -> Sequence[Question]:
+    """The questions of a share of the paragraphs, at least two; one is for dev."""
+    if share == 1:
+        return questions
+    paragraphs = list(dict.fromkeys(q.context for q in questions))
+    order = np.random.default_rng(0).permutation(len(paragraphs))
+    kept = {paragraphs[i] for i in order[: max(2, round(share * len(paragraphs)))]}
+    return [q for q in questions if q.context in kept]
 
 
 def _plain(text: str) -> str:

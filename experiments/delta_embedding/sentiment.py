@@ -7,7 +7,7 @@ import numpy as np
 
 from experiments.common.datasets import described, planted
 from experiments.delta_embedding.config import Config
-from experiments.delta_embedding.task import Rows, Task, ends
+from experiments.delta_embedding.task import Rows, Task, counted, ends
 from jaxemb.data import batching, sources, synthetic, text, tokenize, trees, vocab
 from jaxemb.train import results
 
@@ -21,7 +21,8 @@ def load(config: Config) -> Task:
     if config.task == "kmr":
         return _kmr()
     found = sources.get(config.task)
-    return _encode(text.read_rt_polarity(found), 2, described(found))
+    examples = text.read_rt_polarity(found)
+    return _encode(examples, 2, counted(found, len(examples)))
 
 
 def _kmr() -> Task:

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from experiments.common.datasets import described
 from experiments.delta_embedding.config import Config
-from jaxemb.data import batching, squad, vectors, vocab
+from jaxemb.data import batching, sources, squad, vectors, vocab
 from jaxemb.errors import InputError
 from jaxemb.train import results
 
@@ -114,6 +115,12 @@ class Task:
         table = np.array(table, np.float32)
         table[vocab.PAD_ID] = 0
         return table
+
+
+def counted(found: sources.Found, examples: int) -> results.Data:
+    """Describes a data set; one with fewer examples than the catalogue's is a part."""
+    whole = examples == found.data_set.rows
+    return described(found, examples, kind=None if whole else "subset")
 
 
 def ragged(columns: batching.Columns) -> dict[str, batching.Ragged]:

@@ -152,6 +152,26 @@ def embedding_table(
     return NamedTable(path, np.asarray(matrix), tuple(words))
 
 
+def delta_table(tree: Any, words: Sequence[str], path: str | None = None) -> NamedTable:
+    """The correction of a table that belongs to `words`.
+
+    Args:
+      tree: parameters, as `train.checkpoints.load_params` gives them.
+      words: one a row.
+      path: of the array in the tree; where not given, the only one named `delta`.
+    """
+    if path is None:
+        deltas = [p for p, _ in leaves(tree) if p.split("/")[-1] == "delta"]
+        if len(deltas) != 1:
+            what = f"choose one of {', '.join(deltas)}" if deltas else "name one"
+            raise InputError(
+                f"--table: {len(deltas)} arrays are named delta, which a delta "
+                f"embedding has; {what}"
+            )
+        path = deltas[0]
+    return embedding_table(tree, words, path)
+
+
 def find_words(path: epath.PathLike) -> tuple[str, ...] | None:
     """The words of a run's tables: the first `words.txt` at or above a path.
 
