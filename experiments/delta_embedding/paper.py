@@ -59,7 +59,6 @@ PAPER_SIMILARITY: dict[str, dict[str, float]] = {
     "SimVerb-3500": _pairs(0.169, 0.176, 0.171),
 }
 # Table 4: the words that moved most.
-# Table 4: the words that moved most.
 PAPER_WORDS: dict[str, tuple[str, ...]] = {
     "sentiment": tuple(
         "neither still unexpected nor bore lacking worst suffers usual moving works "
