@@ -59,7 +59,7 @@ SETTINGS = MultiTask(
 )
 
 
-def planted(asked, noise):
+def planted(asked, noise, pairs=800):
     """Three sources of 8 hidden numbers a word; people compare the first `asked`."""
     rng = np.random.default_rng(0)
     words = tuple(f"w{i}" for i in range(150))
@@ -72,12 +72,12 @@ def planted(asked, noise):
     unit = meanings / np.linalg.norm(meanings, axis=1, keepdims=True)
     lists = {}
     for name in "ABC":
-        chosen = rng.integers(0, 150, size=(800, 2))
+        chosen = rng.integers(0, 150, size=(pairs, 2))
         lists[name] = [
             WordPair(words[a], words[b], float(unit[a] @ unit[b])) for a, b in chosen
         ]
     ensemble = EmbeddingEnsemble.of(tables, words)
-    totals = {name: 800 for name in lists}
+    totals = {name: pairs for name in lists}
     return data.World(ensemble, holdout.Pool.of_lists(lists), totals, 150, ())
 
 
@@ -303,6 +303,7 @@ def test_models_of_similarity_are_asked_analogies(world, found, tmp_path, monkey
 def test_models_are_put_together_from_the_right_runs(world, tmp_path, monkeypatch):
     """Training is replaced by numbers that name the run."""
     asked = []
+    best = 1.0, 10.0, 0.1  # λ, one a list held out
 
     def signed(run, loss, init):
         kind = (UNLABELLED, "OLS", "NLL", "Brier").index(run.supervision)
@@ -313,8 +314,10 @@ def test_models_are_put_together_from_the_right_runs(world, tmp_path, monkeypatc
         each = np.array([signed(run, loss, init) for run in runs])
         if (loss, init, settings.optimizer) == ("l2", "paper", "sgd"):
             each[:1] = np.nan  # diverged
-        # The weight 1 is best, and the second epoch.
-        height = [[0.1, 0.5 if run.weight == 1 else 0.2, 0.1] for run in runs]
+        # The second epoch is best, and of weights that of the list held out.
+        height = [
+            [0.1, 0.5 if run.weight == best[run.holdout] else 0.2, 0.1] for run in runs
+        ]
         found = {
             "cosines": np.repeat(each[:, None], len(labels[0]), axis=1),
             "dev": np.array(height),
@@ -342,11 +345,13 @@ def test_models_are_put_together_from_the_right_runs(world, tmp_path, monkeypatc
     measurer.supervised()
     measurer.ablations()
     measured = measurer.measured
-    assert measured.told["λ"] == {"cosine": 1.0, "l2": 1.0}
+    chosen = dict(zip("ABC", best, strict=True))
+    assert measured.told["λ"] == {"cosine": chosen, "l2": chosen}
     for name, kind in (("Cos-OLS", 1), ("L2-Brier", 3), (f"Cos-{UNLABELLED}", 0)):
         for seed, cosines in enumerate(measured.cosines[name]):
-            wanted = 1 + 10 * seed + 100 * world.pool.of + 1000 * kind
-            np.testing.assert_array_equal(cosines, wanted)
+            wanted = np.array(best)[world.pool.of] + 10 * seed
+            wanted += 100 * world.pool.of + 1000 * kind
+            np.testing.assert_allclose(cosines, wanted)
         assert measured.told["epochs chosen"][name] == [0, 0, 6, 0]
     assert measured.cosines["Cos-Brier, λ = 0"][0].min() == 3000
     inits = {init for _, init, *_ in asked}
@@ -383,6 +388,47 @@ def test_models_are_put_together_from_the_right_runs(world, tmp_path, monkeypatc
     ):
         [claim] = [one for one in said if one.startswith(text)]
         assert claim.endswith(f"; {lost} diverged")
+
+
+def test_scores_of_the_list_held_out_choose_nothing(tmp_path):
+    """Neither its λ nor its models, and they do choose those of the other lists."""
+    config = dataclasses.replace(
+        SMOKE,
+        multitask=dataclasses.replace(
+            SETTINGS,
+            hidden=(8,),
+            supervisions=("Brier",),
+            weights=(0.01, 1.0, 100.0),
+            epochs=6,
+            seeds=1,
+        ),
+    )
+    found = []
+    for name, flipped in (("as they are", False), ("turned round", True)):
+        world = planted(3, 0.3, pairs=300)
+        if flipped:
+            pairs = tuple(
+                pair._replace(score=1 - pair.score) if of == 0 else pair
+                for pair, of in zip(world.pool.pairs, world.pool.of, strict=True)
+            )
+            pool = dataclasses.replace(world.pool, pairs=pairs)
+            world = dataclasses.replace(world, pool=pool)
+        here = dataclasses.replace(config, trained=str(tmp_path / name))
+        measurer = Measurer(here, world)
+        weights = measurer.weights("cosine")
+        measurer.pieces("cosine", weights, here.multitask)
+        [cosines] = measurer.measured.cosines["Cos-Brier"]
+        runs, encoders = measurer.encoders("cosine")
+        assert [run.weight for run in runs] == weights
+        found.append((weights, cosines, encoders))
+    (weights, cosines, encoders), (others, there, again) = found
+    assert weights[0] == others[0]
+    own = world.pool.of == 0
+    np.testing.assert_array_equal(cosines[own], there[own])
+    np.testing.assert_array_equal(encoders[0], again[0])
+    assert weights[1:] != others[1:]
+    assert np.abs(cosines - there)[~own].max() > 0.01
+    assert np.abs(encoders[1:] - again[1:]).max() > 0.01
 
 
 @pytest.mark.parametrize("loss", ["l1", "l2", "cosine", "kl"])

@@ -75,8 +75,8 @@ class MultiTask:
     distance: Distance = "manhattan"
     weights: tuple[float, ...] = (0.1, 1.0, 10.0)
     """λ, of a reconstruction that is 1 where nothing is reconstructed; chosen for each
-    loss by pairs held out, with Brier and one seed. Nothing is chosen where there is
-    but one."""
+    loss and each list held out by pairs of the other lists, with Brier and one seed.
+    Nothing is chosen where there is but one."""
     epochs: int = 20
     """At most: the epoch of the highest correlation on pairs held out counts."""
     batch_size: int = 256

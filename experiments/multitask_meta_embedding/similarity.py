@@ -156,48 +156,57 @@ class Measurer:
     def supervised(self) -> None:
         """All pairs of losses, then the controls, with λ by pairs held out."""
         settings = self._config.multitask
-        chosen = {loss: self.weight(loss) for loss in self._config.losses}
-        self.measured.told["λ"] = chosen
+        chosen = {loss: self.weights(loss) for loss in self._config.losses}
+        self.measured.told["λ"] = {
+            loss: dict(zip(self._world.pool.names, weights, strict=True))
+            for loss, weights in chosen.items()
+        }
         self.measured.told["pairs removed from supervision"] = {
             control: {one.name: one.removed for one in self._holdouts(control)}
             for control in ("pairs", "words")
         }
         # Without reconstruction its loss does not matter: any of them.
         first = self._config.losses[0]
-        self.pieces(first, 0.0, settings, supervisions=("Brier",), suffix=WITHOUT)
-        for loss, weight in chosen.items():
-            self.pieces(loss, weight, settings)
-            self.pieces(loss, weight, settings, supervisions=(UNLABELLED,))
+        nothing = [0.0] * len(self._world.pool.names)
+        self.pieces(first, nothing, settings, supervisions=("Brier",), suffix=WITHOUT)
+        for loss, weights in chosen.items():
+            self.pieces(loss, weights, settings)
+            self.pieces(loss, weights, settings, supervisions=(UNLABELLED,))
             if settings.paper_seeds:
                 self.pieces(
-                    *(loss, weight, settings, settings.paper_seeds),
+                    *(loss, weights, settings, settings.paper_seeds),
                     init="paper",
                     suffix=", N(0, 1)",
                 )
             for control in settings.controls:
                 self.pieces(
-                    *(loss, weight, settings, settings.control_seeds),
+                    *(loss, weights, settings, settings.control_seeds),
                     supervisions=("Brier",),
                     control=control,
                     suffix=f", {control}",
                 )
 
-    def weight(self, loss: str) -> float:
-        """The λ with the highest correlation on pairs held out, over all lists."""
+    def weights(self, loss: str) -> list[float]:
+        """For each list held out the λ of the highest correlation on validation pairs.
+
+        These are of the lists that supervise. Each list has a choice of its own, since
+        what is best on average was chosen by its scores too: they supervise and
+        validate the models of the other lists.
+        """
         settings = self._config.multitask
-        if len(settings.weights) == 1:
-            return settings.weights[0]
         lists = range(len(self._world.pool.names))
+        if len(settings.weights) == 1:
+            return [settings.weights[0] for _ in lists]
         runs = [Run("Brier", h, 0, w) for w in settings.weights for h in lists]
         arrays = self._trained(loss, settings, runs, name=f"λ of {TITLES[loss]}")
         dev = np.where(np.isnan(arrays["dev"]), -1.0, arrays["dev"])  # diverged
         best = dev.max(axis=1).reshape(len(settings.weights), -1)
-        return settings.weights[int(np.argmax(best.mean(axis=1)))]
+        return [settings.weights[place] for place in best.argmax(axis=0)]
 
     def pieces(
         self,
         loss: str,
-        weight: float,
+        weights: Sequence[float],
         settings: MultiTask,
         seeds: int | None = None,
         *,
@@ -206,13 +215,21 @@ class Measurer:
         control: str = DEFAULT,
         suffix: str = "",
     ) -> None:
-        """Trains all supervisions × lists × seeds of one loss, and takes them in."""
+        """Trains all supervisions × lists × seeds of one loss, and takes them in.
+
+        Args:
+          loss: of reconstruction.
+          weights: λ, one a list held out.
+          settings: of all runs.
+          seeds: how many; those of `settings` unless given.
+          supervisions: likewise.
+          init: how weights begin.
+          control: what is taken away from supervision.
+          suffix: of the systems' names.
+        """
         seeds = settings.seeds if seeds is None else seeds
         kinds = settings.supervisions if supervisions is None else supervisions
-        lists = range(len(self._world.pool.names))
-        runs = [
-            Run(k, h, s, weight) for k in kinds for s in range(seeds) for h in lists
-        ]
+        runs = self._runs(kinds, seeds, weights)
         arrays = self._trained(
             loss,
             settings,
@@ -247,16 +264,21 @@ class Measurer:
 
     def encoders(self, loss: str) -> tuple[list[Run], np.ndarray]:
         """The models of Table 2, of which analogies are asked."""
-        settings, weight = self._config.multitask, self.weight(loss)
-        lists = range(len(self._world.pool.names))
-        runs = [
-            Run(kind, h, seed, weight)
-            for kind in settings.supervisions
-            for seed in range(settings.seeds)
-            for h in lists
-        ]
+        settings, weights = self._config.multitask, self.weights(loss)
+        runs = self._runs(settings.supervisions, settings.seeds, weights)
         arrays = self._trained(loss, settings, runs, keep=True, name=TITLES[loss])
         return runs, arrays["encoders"]
+
+    def _runs(
+        self, kinds: Sequence[str], seeds: int, weights: Sequence[float]
+    ) -> list[Run]:
+        lists = range(len(self._world.pool.names))
+        return [
+            Run(kind, h, seed, weights[h])
+            for kind in kinds
+            for seed in range(seeds)
+            for h in lists
+        ]
 
     def ablations(self) -> None:
         """Distances of the head, a second hidden layer, plain gradient descent."""
@@ -282,8 +304,9 @@ class Measurer:
             self._ablation(loss, plain, ", SGD 0.05, N(0, 1)", init="paper")
 
     def _ablation(self, loss: str, settings: MultiTask, suffix: str, **how) -> None:
-        weight, kinds = settings.weights[0], ("Brier",)
-        self.pieces(loss, weight, settings, supervisions=kinds, suffix=suffix, **how)
+        weights = settings.weights[:1] * len(self._world.pool.names)
+        how |= {"supervisions": ("Brier",), "suffix": suffix}
+        self.pieces(loss, weights, settings, **how)
 
     def _holdouts(self, control: str) -> list[holdout.Holdout]:
         how = DEFAULT if control == "shuffled" else control
