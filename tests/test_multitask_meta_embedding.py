@@ -17,6 +17,7 @@ from experiments.multitask_meta_embedding import (
     analyse,
     data,
     extrinsic,
+    main,
     training,
 )
 from experiments.multitask_meta_embedding import config as config_of
@@ -28,7 +29,7 @@ from experiments.multitask_meta_embedding.config import (
     MultiTask,
 )
 from experiments.multitask_meta_embedding.model import CONCATENATED
-from experiments.multitask_meta_embedding.similarity import Measurer
+from experiments.multitask_meta_embedding.similarity import Measured, Measurer
 from experiments.multitask_meta_embedding.training import UNLABELLED, Run
 from jaxemb import nn as jnn
 from jaxemb.data import recipes, sources, synthetic
@@ -179,6 +180,71 @@ def test_autoencoders_that_diverge_have_no_figures(world, tmp_path):
         "AV",
         "SVD",
     }
+
+
+def test_what_lacks_words_stands_beside_nothing_over_all_pairs(world):
+    """Its figures have metrics of their own; claims are over common pairs."""
+    measured = Measured(world, [0, 1, 2])
+    noisy = np.random.default_rng(0).normal(size=(3, len(world.pool.of)))
+    there, lacks, worse = world.pool.scores + np.array([[0.1], [0.1], [1.0]]) * noisy
+    lacks[np.flatnonzero(world.pool.of == 1)[:300]] = np.nan
+    measured.add("CONC", worse)
+    measured.add("AV", there)
+    measured.add("one", lacks)
+    tables = analyse.Tables(SMOKE, measured)
+    rows = tables.rows()
+    assert rows[0].metric == analyse.MEAN
+    names = {}
+    for row in rows:
+        names.setdefault(row.metric, []).append(row.name)
+    wanted = {
+        analyse.MEAN: ["CONC", "AV"],
+        "A, ρ × 100 (800 of 800 pairs)": ["CONC", "AV", "one"],
+        "B, ρ × 100 (800 of 800 pairs)": ["CONC", "AV"],
+        "C, ρ × 100 (800 of 800 pairs)": ["CONC", "AV", "one"],
+        analyse.COVERED: ["one"],
+        "B, ρ × 100 (500 of 800 pairs)": ["one"],
+        analyse.LACKING: ["one"],
+    }
+    assert names == wanted
+    shown = tables.shown(rows)["shown"]
+    assert set(wanted) - set(shown) == {"B, ρ × 100 (500 of 800 pairs)"}
+    gap = tables._gap(["AV"], ["one"])
+    by_list = []
+    for number in range(3):
+        both = (world.pool.of == number) & ~np.isnan(lacks)
+        human = world.pool.scores[both]
+        rhos = [stats.spearmanr(c[both], human)[0] for c in (there, lacks)]
+        by_list.append(100 * (rhos[0] - rhos[1]))
+    assert gap.mean == pytest.approx(np.mean(by_list))
+
+
+def test_hold_outs_are_chosen_by_name(world, tmp_path):
+    settings = dataclasses.replace(
+        SETTINGS, hold_outs=("C",), supervisions=("Brier",), epochs=1, seeds=1
+    )
+    config = dataclasses.replace(SMOKE, multitask=settings, trained=str(tmp_path))
+    measurer = Measurer(config, world)
+    measurer.supervised()
+    own = world.pool.of == 2
+    [cosines] = measurer.measured.cosines["Cos-Brier"]
+    np.testing.assert_array_equal(np.isfinite(cosines), own)
+    assert measurer.measured.told["λ"] == {"cosine": {"C": 0.1}}
+    seconds = measurer.measured.told["seconds of training"]
+    assert set(seconds["all models of Table 2"]) == {"Cos"}
+    metrics = {row.metric for row in analyse.Tables(config, measurer.measured).rows()}
+    assert metrics == {analyse.MEAN, "C, ρ × 100 (800 of 800 pairs)"}
+    wrong = dataclasses.replace(settings, hold_outs=("C", "D"))
+    with pytest.raises(InputError, match="hold-outs: 'D' is none of the .* A, B, C"):
+        Measurer(dataclasses.replace(config, multitask=wrong), world)
+
+
+def test_a_run_of_before_is_found_again():
+    """What claims a folder has no field of which nobody made use."""
+    assert "hold_outs" not in main._deciding(SMOKE)["multitask"]
+    settings = dataclasses.replace(SMOKE.multitask, hold_outs=("A",))
+    config = dataclasses.replace(SMOKE, multitask=settings)
+    assert main._deciding(config)["multitask"]["hold_outs"] == ["A"]
 
 
 def test_supervision_helps_where_people_compare_all_that_sources_share():
@@ -419,8 +485,8 @@ def test_scores_of_the_list_held_out_choose_nothing(tmp_path):
         measurer.pieces("cosine", weights, here.multitask)
         [cosines] = measurer.measured.cosines["Cos-Brier"]
         runs, encoders = measurer.encoders("cosine")
-        assert [run.weight for run in runs] == weights
-        found.append((weights, cosines, encoders))
+        assert {run.holdout: run.weight for run in runs} == weights
+        found.append((list(weights.values()), cosines, encoders))
     (weights, cosines, encoders), (others, there, again) = found
     assert weights[0] == others[0]
     own = world.pool.of == 0
@@ -477,8 +543,6 @@ def test_meta_embeddings_are_written_as_tables(world, tmp_path):
 
 
 def test_mistakes_are_named(tmp_path):
-    from experiments.multitask_meta_embedding import main
-
     arguments = ["custom", "--sources", "a.vec", "--workdir", str(tmp_path)]
     config = cli.parse("multitask_meta_embedding", PRESETS, arguments)
     with pytest.raises(InputError, match="expected two tables or more, found 1"):

@@ -67,6 +67,9 @@ class Autoencoder:
 class MultiTask:
     """Similarity supervised by five lists and tested on the sixth."""
 
+    hold_outs: tuple[str, ...] = ()
+    """Lists to hold out in turn and to test on, by name; all unless given. Every list
+    supervises the models of the others."""
     hidden: tuple[int, ...] = (200,)
     """Of the encoder; the last is the width of the meta-embedding."""
     head: tuple[int, ...] = (50, 10)
