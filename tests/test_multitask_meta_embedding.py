@@ -33,7 +33,7 @@ from experiments.multitask_meta_embedding.similarity import Measured, Measurer
 from experiments.multitask_meta_embedding.training import UNLABELLED, Run
 from jaxemb import nn as jnn
 from jaxemb.data import recipes, sources, synthetic
-from jaxemb.data.analogies import Analogy
+from jaxemb.data.analogies import Analogy, read_analogies
 from jaxemb.data.pairs import WordPair
 from jaxemb.data.semeval2012 import Relation
 from jaxemb.data.vectors import (
@@ -350,12 +350,13 @@ def test_models_of_similarity_are_asked_analogies(world, found, tmp_path, monkey
     assert outcome.told["analogies covered"]["CONC, related"] == "9 of 9 rated pairs"
     [claim] = [c for c in outcome.claims if "Cos-Brier beats AV on related" in c.claim]
     assert "over the 1 relations of which a pair with a word" in claim.evidence
+    assert "over 2 seeds" in claim.evidence
     assert set(values) == {*world.ensemble.names, "CONC", "AV", "SVD", "Cos-Brier"}
     assert len(values["Cos-Brier"]) == 2
     [claim] = [
         c for c in outcome.claims if "Cos-Brier beats CONC on planted" in c.claim
     ]
-    assert "over the 10 questions" in claim.evidence
+    assert "over the 20 word pairs of 10 questions" in claim.evidence
     # The figure of a seed is that of its own table.
     for seed, value in enumerate(values["Cos-Brier"]):
         code = training.encode(
@@ -364,6 +365,45 @@ def test_models_of_similarity_are_asked_analogies(world, found, tmp_path, monkey
         table = world.ensemble.table(np.asarray(code))
         wanted = 100 * analogy.analogies(table, {"all": questions}).whole.accuracy
         assert value == pytest.approx(wanted)
+
+
+def test_analogies_are_uncertain_by_word_pairs_and_by_seeds():
+    """Every pair is asked with every other: twelve pairs, not 132 questions."""
+    rng = np.random.default_rng(0)
+    words = [(f"a{i}", f"b{i}") for i in range(12)]
+    questions = [Analogy(*p, *q) for p in words for q in words if p != q]
+    first = np.array([words.index(q[:2]) for q in questions])
+    easy = rng.normal(size=12)
+    seeds = np.stack([easy[first] + shift for shift in (0.3, 0.4, 0.7)])[:, None]
+    worse = np.zeros((1, 1, len(questions)))
+    test = kinds.AnalogyTest("made", {"all": questions})
+    gap, over = analogies._gap(SMOKE, test, seeds, worse)
+    assert over == "the 12 word pairs of 132 questions"
+    by_seed = intervals.t_interval(100 * seeds.mean(axis=(1, 2)))
+    pairs = analogy.word_pairs(test.sections)
+    items = intervals.crossed_bootstrap(
+        100 * seeds.mean(axis=(0, 1)), pairs, resamples=SMOKE.resamples
+    )
+    wanted = dataclasses.astuple(intervals.with_spread(items, by_seed))
+    assert dataclasses.astuple(gap) == pytest.approx(wanted)
+    assert gap.high - gap.low > items.high - items.low
+    relations = kinds.RelationalTest("made", [])
+    gap, over = analogies._gap(SMOKE, relations, seeds[..., ::30], worse[..., ::30])
+    assert over == "the 5 relations"
+    spread = intervals.t_interval(100 * seeds[..., ::30].mean(axis=(1, 2)))
+    assert gap.mean - gap.low > spread.mean - spread.low
+
+
+def test_a_question_that_names_its_answer_is_left_out():
+    asked = {"x": [Analogy("a", "b", "a", "b"), Analogy("a", "b", "c", "d")]}
+    found = data._sensible(kinds.AnalogyTest("made", asked))
+    assert found.sections == {"x": [Analogy("a", "b", "c", "d")]}
+    if sources.locate("analogies"):
+        google = kinds.AnalogyTest(
+            "google", read_analogies(sources.get("analogies").part("google"))
+        )
+        kept = data._sensible(google).sections
+        assert sum(map(len, kept.values())) == 19_544
 
 
 def test_models_are_put_together_from_the_right_runs(world, tmp_path, monkeypatch):
