@@ -7,6 +7,7 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 from etils import epath
 from scipy import stats
@@ -18,6 +19,7 @@ from experiments.multitask_meta_embedding import (
     data,
     extrinsic,
     main,
+    model,
     training,
 )
 from experiments.multitask_meta_embedding import config as config_of
@@ -45,7 +47,7 @@ from jaxemb.errors import InputError
 from jaxemb.eval import analogy, holdout, intervals, kinds
 from jaxemb.nn import meta
 from jaxemb.spaces.ensemble import EmbeddingEnsemble
-from jaxemb.train import results
+from jaxemb.train import checkpoints, results
 
 SEEDS = 4
 SETTINGS = MultiTask(
@@ -146,6 +148,81 @@ def test_runs_without_labels_are_one_model_and_choose_epochs_apart(world, capfd)
         for name, values in alone.items():
             np.testing.assert_allclose(together[name][i], values[0], atol=2e-3)
     assert together["dev"][:2].argmax(axis=1).tolist() == [1, 0]
+
+
+def gradient_of(world, supervision, weight):
+    """Of the objective at the first batch, its start, and what it reads."""
+    module = model.SimilarityModel(world.ensemble.widths, SETTINGS, "glorot")
+    fixed = training.fixed_of(world, "l2")
+    rows = jnp.arange(32)
+    params = module.init(
+        jax.random.key(0), *fixed.words(fixed.pairs[rows]), deterministic=True
+    )["params"]
+    one = {
+        "choice": jnp.array([supervision == kind for kind in training.KINDS], float),
+        "weight": jnp.float32(weight),
+        "supervised": jnp.ones(len(fixed.pairs), bool),
+        "labels": jnp.asarray(world.pool.scores, jnp.float32),
+    }
+    objective = training.objective(module, "l2")
+    key = jax.random.key(1)
+    return jax.grad(objective)(params, one, rows, key, fixed), params, fixed, rows
+
+
+@pytest.mark.parametrize("supervision", training.KINDS)
+def test_without_weight_nothing_is_learned_to_reconstruct(world, supervision):
+    """The card's check 7, of the objective that similarity is learned by."""
+    gradient, *_ = gradient_of(world, supervision, 0.0)
+    for leaf in jax.tree.leaves(gradient["meta"]["decode"]):
+        assert (leaf == 0).all()
+    for part in gradient["meta"]["encode_0"], gradient["head"]["layer_0"]:
+        assert (part["kernel"] != 0).any()
+    gradient, *_ = gradient_of(world, supervision, 0.1)
+    assert (gradient["meta"]["decode"]["kernel"] != 0).any()
+
+
+def aeme_loss(world, params, rows, fixed, loss):
+    """λ of 1: half the loss of both words, the mean over pairs."""
+    module = jnn.AEME(world.ensemble.widths, hidden=SETTINGS.hidden)
+    words = fixed.words(fixed.pairs[rows])
+    coded = module.apply({"params": params}, *words, deterministic=True)
+    each = meta.reconstruction_loss(coded, loss, module.parts) / fixed.unit
+    return jnp.mean(each)
+
+
+def test_without_labels_it_is_the_plain_autoencoder(world):
+    """Check 7: its gradient, and what a run without labels has learned."""
+    gradient, params, fixed, rows = gradient_of(world, UNLABELLED, 1.0)
+    plain = jax.grad(lambda p: aeme_loss(world, p, rows, fixed, "l2"))(params["meta"])
+    same = lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-8)
+    jax.tree.map(same, gradient["meta"], plain)
+    for leaf in jax.tree.leaves(gradient["head"]):
+        assert (leaf == 0).all()
+
+    settings = dataclasses.replace(SETTINGS, epochs=1)
+    labels = np.stack([world.pool.scores])
+    found = trained(world, [Run(UNLABELLED, 0, 0, 0.1)], labels, settings)
+    fixed = training.fixed_of(world, "cosine")
+    module = model.SimilarityModel(world.ensemble.widths, settings, "glorot")
+    example = fixed.words(fixed.pairs[:2])
+    params = module.init(jax.random.key(0), *example, deterministic=True)["params"]
+    params = params["meta"]
+    batches = training._epoch_rows(len(fixed.pairs), settings.batch_size, 0)
+    tx = training._optimizer(settings, len(batches))
+    state = tx.init(params)
+
+    @jax.jit
+    def step(params, state, rows):
+        loss = lambda p: 0.1 * aeme_loss(world, p, rows, fixed, "cosine")
+        updates, state = tx.update(jax.grad(loss)(params), state, params)
+        return optax.apply_updates(params, updates), state
+
+    for rows in batches:
+        params, state = step(params, state, jnp.asarray(rows))
+    encoder = model.encoder_of(settings, world.ensemble.widths)
+    code = encoder.apply({"params": params}, fixed.x, fixed.known, deterministic=True)
+    cosines = training.pair_cosines(world, np.asarray(code.code))
+    np.testing.assert_allclose(found["cosines"][0], cosines, atol=1e-4)
 
 
 def test_an_epoch_of_no_numbers_is_never_the_best(world):
@@ -303,6 +380,24 @@ def test_the_rows_of_a_batch_are_the_vectors_of_its_words():
         int(b["weight"].sum()) for b in batches.held_out("dev", table, table > 0)
     )
     assert seen == len(texts.parts["dev"]["tokens"])
+
+
+def test_the_control_has_no_weight_and_meta_has_one(tmp_path):
+    """What would reconstruct is as it began in the one, and learned in the other."""
+    settings = dataclasses.replace(SMOKE.extrinsic, epochs=1)
+    config = dataclasses.replace(
+        SMOKE, extrinsic=settings, run=cli.Run(workdir=str(tmp_path), progress=False)
+    )
+    texts = data.load_texts(config, "pos")
+    batches = extrinsic.Batches(texts, config)
+    biases = {}
+    for name, system in (("control", extrinsic.CONTROL), ("meta", extrinsic.META)):
+        folder = epath.Path(tmp_path / name)
+        extrinsic.Trainer(config, texts, batches, "cnn", system).fit(folder)
+        params = checkpoints.load_params(folder)["params"]
+        biases[name] = params["meta"]["decode"]["bias"]
+    assert (biases["control"] == 0).all()
+    assert (biases["meta"] != 0).any(axis=-1).all()  # of every seed
 
 
 def test_reviews_are_classified_with_their_mean_reconstructed(tmp_path):
