@@ -189,6 +189,9 @@ def load_texts(config: Config, task: str) -> Texts:
         **raw.told,
         "examples": {part: len(rows) for part, rows in cut.items()},
         "words": {part: len(c["tokens"].values) for part, c in columns.items()},
+        "words before examples are cut": {
+            part: sum(len(tokens) for tokens, _ in rows) for part, rows in parts.items()
+        },
         "distinct words": len(words),
         "share of words that each source knows": {
             name: round(float(ensemble.known[ids, i].mean()), 4)
