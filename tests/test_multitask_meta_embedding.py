@@ -7,6 +7,7 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 from etils import epath
 from scipy import stats
@@ -17,6 +18,8 @@ from experiments.multitask_meta_embedding import (
     analyse,
     data,
     extrinsic,
+    main,
+    model,
     training,
 )
 from experiments.multitask_meta_embedding import config as config_of
@@ -28,11 +31,11 @@ from experiments.multitask_meta_embedding.config import (
     MultiTask,
 )
 from experiments.multitask_meta_embedding.model import CONCATENATED
-from experiments.multitask_meta_embedding.similarity import Measurer
+from experiments.multitask_meta_embedding.similarity import Measured, Measurer
 from experiments.multitask_meta_embedding.training import UNLABELLED, Run
 from jaxemb import nn as jnn
 from jaxemb.data import recipes, sources, synthetic
-from jaxemb.data.analogies import Analogy
+from jaxemb.data.analogies import Analogy, read_analogies
 from jaxemb.data.pairs import WordPair
 from jaxemb.data.semeval2012 import Relation
 from jaxemb.data.vectors import (
@@ -44,7 +47,7 @@ from jaxemb.errors import InputError
 from jaxemb.eval import analogy, holdout, intervals, kinds
 from jaxemb.nn import meta
 from jaxemb.spaces.ensemble import EmbeddingEnsemble
-from jaxemb.train import results
+from jaxemb.train import checkpoints, results
 
 SEEDS = 4
 SETTINGS = MultiTask(
@@ -59,7 +62,7 @@ SETTINGS = MultiTask(
 )
 
 
-def planted(asked, noise):
+def planted(asked, noise, pairs=800):
     """Three sources of 8 hidden numbers a word; people compare the first `asked`."""
     rng = np.random.default_rng(0)
     words = tuple(f"w{i}" for i in range(150))
@@ -72,12 +75,12 @@ def planted(asked, noise):
     unit = meanings / np.linalg.norm(meanings, axis=1, keepdims=True)
     lists = {}
     for name in "ABC":
-        chosen = rng.integers(0, 150, size=(800, 2))
+        chosen = rng.integers(0, 150, size=(pairs, 2))
         lists[name] = [
             WordPair(words[a], words[b], float(unit[a] @ unit[b])) for a, b in chosen
         ]
     ensemble = EmbeddingEnsemble.of(tables, words)
-    totals = {name: 800 for name in lists}
+    totals = {name: pairs for name in lists}
     return data.World(ensemble, holdout.Pool.of_lists(lists), totals, 150, ())
 
 
@@ -147,6 +150,81 @@ def test_runs_without_labels_are_one_model_and_choose_epochs_apart(world, capfd)
     assert together["dev"][:2].argmax(axis=1).tolist() == [1, 0]
 
 
+def gradient_of(world, supervision, weight):
+    """Of the objective at the first batch, its start, and what it reads."""
+    module = model.SimilarityModel(world.ensemble.widths, SETTINGS, "glorot")
+    fixed = training.fixed_of(world, "l2")
+    rows = jnp.arange(32)
+    params = module.init(
+        jax.random.key(0), *fixed.words(fixed.pairs[rows]), deterministic=True
+    )["params"]
+    one = {
+        "choice": jnp.array([supervision == kind for kind in training.KINDS], float),
+        "weight": jnp.float32(weight),
+        "supervised": jnp.ones(len(fixed.pairs), bool),
+        "labels": jnp.asarray(world.pool.scores, jnp.float32),
+    }
+    objective = training.objective(module, "l2")
+    key = jax.random.key(1)
+    return jax.grad(objective)(params, one, rows, key, fixed), params, fixed, rows
+
+
+@pytest.mark.parametrize("supervision", training.KINDS)
+def test_without_weight_nothing_is_learned_to_reconstruct(world, supervision):
+    """The card's check 7, of the objective that similarity is learned by."""
+    gradient, *_ = gradient_of(world, supervision, 0.0)
+    for leaf in jax.tree.leaves(gradient["meta"]["decode"]):
+        assert (leaf == 0).all()
+    for part in gradient["meta"]["encode_0"], gradient["head"]["layer_0"]:
+        assert (part["kernel"] != 0).any()
+    gradient, *_ = gradient_of(world, supervision, 0.1)
+    assert (gradient["meta"]["decode"]["kernel"] != 0).any()
+
+
+def aeme_loss(world, params, rows, fixed, loss):
+    """λ of 1: half the loss of both words, the mean over pairs."""
+    module = jnn.AEME(world.ensemble.widths, hidden=SETTINGS.hidden)
+    words = fixed.words(fixed.pairs[rows])
+    coded = module.apply({"params": params}, *words, deterministic=True)
+    each = meta.reconstruction_loss(coded, loss, module.parts) / fixed.unit
+    return jnp.mean(each)
+
+
+def test_without_labels_it_is_the_plain_autoencoder(world):
+    """Check 7: its gradient, and what a run without labels has learned."""
+    gradient, params, fixed, rows = gradient_of(world, UNLABELLED, 1.0)
+    plain = jax.grad(lambda p: aeme_loss(world, p, rows, fixed, "l2"))(params["meta"])
+    same = lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-8)
+    jax.tree.map(same, gradient["meta"], plain)
+    for leaf in jax.tree.leaves(gradient["head"]):
+        assert (leaf == 0).all()
+
+    settings = dataclasses.replace(SETTINGS, epochs=1)
+    labels = np.stack([world.pool.scores])
+    found = trained(world, [Run(UNLABELLED, 0, 0, 0.1)], labels, settings)
+    fixed = training.fixed_of(world, "cosine")
+    module = model.SimilarityModel(world.ensemble.widths, settings, "glorot")
+    example = fixed.words(fixed.pairs[:2])
+    params = module.init(jax.random.key(0), *example, deterministic=True)["params"]
+    params = params["meta"]
+    batches = training._epoch_rows(len(fixed.pairs), settings.batch_size, 0)
+    tx = training._optimizer(settings, len(batches))
+    state = tx.init(params)
+
+    @jax.jit
+    def step(params, state, rows):
+        loss = lambda p: 0.1 * aeme_loss(world, p, rows, fixed, "cosine")
+        updates, state = tx.update(jax.grad(loss)(params), state, params)
+        return optax.apply_updates(params, updates), state
+
+    for rows in batches:
+        params, state = step(params, state, jnp.asarray(rows))
+    encoder = model.encoder_of(settings, world.ensemble.widths)
+    code = encoder.apply({"params": params}, fixed.x, fixed.known, deterministic=True)
+    cosines = training.pair_cosines(world, np.asarray(code.code))
+    np.testing.assert_allclose(found["cosines"][0], cosines, atol=1e-4)
+
+
 def test_an_epoch_of_no_numbers_is_never_the_best(world):
     runs = [Run("OLS", 0, seed, 0.1) for seed in (0, 1)]
     labels = np.stack([world.pool.scores] * 2)
@@ -179,6 +257,71 @@ def test_autoencoders_that_diverge_have_no_figures(world, tmp_path):
         "AV",
         "SVD",
     }
+
+
+def test_what_lacks_words_stands_beside_nothing_over_all_pairs(world):
+    """Its figures have metrics of their own; claims are over common pairs."""
+    measured = Measured(world, [0, 1, 2])
+    noisy = np.random.default_rng(0).normal(size=(3, len(world.pool.of)))
+    there, lacks, worse = world.pool.scores + np.array([[0.1], [0.1], [1.0]]) * noisy
+    lacks[np.flatnonzero(world.pool.of == 1)[:300]] = np.nan
+    measured.add("CONC", worse)
+    measured.add("AV", there)
+    measured.add("one", lacks)
+    tables = analyse.Tables(SMOKE, measured)
+    rows = tables.rows()
+    assert rows[0].metric == analyse.MEAN
+    names = {}
+    for row in rows:
+        names.setdefault(row.metric, []).append(row.name)
+    wanted = {
+        analyse.MEAN: ["CONC", "AV"],
+        "A, ρ × 100 (800 of 800 pairs)": ["CONC", "AV", "one"],
+        "B, ρ × 100 (800 of 800 pairs)": ["CONC", "AV"],
+        "C, ρ × 100 (800 of 800 pairs)": ["CONC", "AV", "one"],
+        analyse.COVERED: ["one"],
+        "B, ρ × 100 (500 of 800 pairs)": ["one"],
+        analyse.LACKING: ["one"],
+    }
+    assert names == wanted
+    shown = tables.shown(rows)["shown"]
+    assert set(wanted) - set(shown) == {"B, ρ × 100 (500 of 800 pairs)"}
+    gap = tables._gap(["AV"], ["one"])
+    by_list = []
+    for number in range(3):
+        both = (world.pool.of == number) & ~np.isnan(lacks)
+        human = world.pool.scores[both]
+        rhos = [stats.spearmanr(c[both], human)[0] for c in (there, lacks)]
+        by_list.append(100 * (rhos[0] - rhos[1]))
+    assert gap.mean == pytest.approx(np.mean(by_list))
+
+
+def test_hold_outs_are_chosen_by_name(world, tmp_path):
+    settings = dataclasses.replace(
+        SETTINGS, hold_outs=("C",), supervisions=("Brier",), epochs=1, seeds=1
+    )
+    config = dataclasses.replace(SMOKE, multitask=settings, trained=str(tmp_path))
+    measurer = Measurer(config, world)
+    measurer.supervised()
+    own = world.pool.of == 2
+    [cosines] = measurer.measured.cosines["Cos-Brier"]
+    np.testing.assert_array_equal(np.isfinite(cosines), own)
+    assert measurer.measured.told["λ"] == {"cosine": {"C": 0.1}}
+    seconds = measurer.measured.told["seconds of training"]
+    assert set(seconds["all models of Table 2"]) == {"Cos"}
+    metrics = {row.metric for row in analyse.Tables(config, measurer.measured).rows()}
+    assert metrics == {analyse.MEAN, "C, ρ × 100 (800 of 800 pairs)"}
+    wrong = dataclasses.replace(settings, hold_outs=("C", "D"))
+    with pytest.raises(InputError, match="hold-outs: 'D' is none of the .* A, B, C"):
+        Measurer(dataclasses.replace(config, multitask=wrong), world)
+
+
+def test_a_run_of_before_is_found_again():
+    """What claims a folder has no field of which nobody made use."""
+    assert "hold_outs" not in main._deciding(SMOKE)["multitask"]
+    settings = dataclasses.replace(SMOKE.multitask, hold_outs=("A",))
+    config = dataclasses.replace(SMOKE, multitask=settings)
+    assert main._deciding(config)["multitask"]["hold_outs"] == ["A"]
 
 
 def test_supervision_helps_where_people_compare_all_that_sources_share():
@@ -239,6 +382,24 @@ def test_the_rows_of_a_batch_are_the_vectors_of_its_words():
     assert seen == len(texts.parts["dev"]["tokens"])
 
 
+def test_the_control_has_no_weight_and_meta_has_one(tmp_path):
+    """What would reconstruct is as it began in the one, and learned in the other."""
+    settings = dataclasses.replace(SMOKE.extrinsic, epochs=1)
+    config = dataclasses.replace(
+        SMOKE, extrinsic=settings, run=cli.Run(workdir=str(tmp_path), progress=False)
+    )
+    texts = data.load_texts(config, "pos")
+    batches = extrinsic.Batches(texts, config)
+    biases = {}
+    for name, system in (("control", extrinsic.CONTROL), ("meta", extrinsic.META)):
+        folder = epath.Path(tmp_path / name)
+        extrinsic.Trainer(config, texts, batches, "cnn", system).fit(folder)
+        params = checkpoints.load_params(folder)["params"]
+        biases[name] = params["meta"]["decode"]["bias"]
+    assert (biases["control"] == 0).all()
+    assert (biases["meta"] != 0).any(axis=-1).all()  # of every seed
+
+
 def test_reviews_are_classified_with_their_mean_reconstructed(tmp_path):
     settings = dataclasses.replace(
         SMOKE.extrinsic, encoders=("gru",), meta=(8, 6), level="text", epochs=1
@@ -284,12 +445,13 @@ def test_models_of_similarity_are_asked_analogies(world, found, tmp_path, monkey
     assert outcome.told["analogies covered"]["CONC, related"] == "9 of 9 rated pairs"
     [claim] = [c for c in outcome.claims if "Cos-Brier beats AV on related" in c.claim]
     assert "over the 1 relations of which a pair with a word" in claim.evidence
+    assert "over 2 seeds" in claim.evidence
     assert set(values) == {*world.ensemble.names, "CONC", "AV", "SVD", "Cos-Brier"}
     assert len(values["Cos-Brier"]) == 2
     [claim] = [
         c for c in outcome.claims if "Cos-Brier beats CONC on planted" in c.claim
     ]
-    assert "over the 10 questions" in claim.evidence
+    assert "over the 20 word pairs of 10 questions" in claim.evidence
     # The figure of a seed is that of its own table.
     for seed, value in enumerate(values["Cos-Brier"]):
         code = training.encode(
@@ -300,9 +462,49 @@ def test_models_of_similarity_are_asked_analogies(world, found, tmp_path, monkey
         assert value == pytest.approx(wanted)
 
 
+def test_analogies_are_uncertain_by_word_pairs_and_by_seeds():
+    """Every pair is asked with every other: twelve pairs, not 132 questions."""
+    rng = np.random.default_rng(0)
+    words = [(f"a{i}", f"b{i}") for i in range(12)]
+    questions = [Analogy(*p, *q) for p in words for q in words if p != q]
+    first = np.array([words.index(q[:2]) for q in questions])
+    easy = rng.normal(size=12)
+    seeds = np.stack([easy[first] + shift for shift in (0.3, 0.4, 0.7)])[:, None]
+    worse = np.zeros((1, 1, len(questions)))
+    test = kinds.AnalogyTest("made", {"all": questions})
+    gap, over = analogies._gap(SMOKE, test, seeds, worse)
+    assert over == "the 12 word pairs of 132 questions"
+    by_seed = intervals.t_interval(100 * seeds.mean(axis=(1, 2)))
+    pairs = analogy.word_pairs(test.sections)
+    items = intervals.crossed_bootstrap(
+        100 * seeds.mean(axis=(0, 1)), pairs, resamples=SMOKE.resamples
+    )
+    wanted = dataclasses.astuple(intervals.with_spread(items, by_seed))
+    assert dataclasses.astuple(gap) == pytest.approx(wanted)
+    assert gap.high - gap.low > items.high - items.low
+    relations = kinds.RelationalTest("made", [])
+    gap, over = analogies._gap(SMOKE, relations, seeds[..., ::30], worse[..., ::30])
+    assert over == "the 5 relations"
+    spread = intervals.t_interval(100 * seeds[..., ::30].mean(axis=(1, 2)))
+    assert gap.mean - gap.low > spread.mean - spread.low
+
+
+def test_a_question_that_names_its_answer_is_left_out():
+    asked = {"x": [Analogy("a", "b", "a", "b"), Analogy("a", "b", "c", "d")]}
+    found = data._sensible(kinds.AnalogyTest("made", asked))
+    assert found.sections == {"x": [Analogy("a", "b", "c", "d")]}
+    if sources.locate("analogies"):
+        google = kinds.AnalogyTest(
+            "google", read_analogies(sources.get("analogies").part("google"))
+        )
+        kept = data._sensible(google).sections
+        assert sum(map(len, kept.values())) == 19_544
+
+
 def test_models_are_put_together_from_the_right_runs(world, tmp_path, monkeypatch):
     """Training is replaced by numbers that name the run."""
     asked = []
+    best = 1.0, 10.0, 0.1  # λ, one a list held out
 
     def signed(run, loss, init):
         kind = (UNLABELLED, "OLS", "NLL", "Brier").index(run.supervision)
@@ -313,8 +515,10 @@ def test_models_are_put_together_from_the_right_runs(world, tmp_path, monkeypatc
         each = np.array([signed(run, loss, init) for run in runs])
         if (loss, init, settings.optimizer) == ("l2", "paper", "sgd"):
             each[:1] = np.nan  # diverged
-        # The weight 1 is best, and the second epoch.
-        height = [[0.1, 0.5 if run.weight == 1 else 0.2, 0.1] for run in runs]
+        # The second epoch is best, and of weights that of the list held out.
+        height = [
+            [0.1, 0.5 if run.weight == best[run.holdout] else 0.2, 0.1] for run in runs
+        ]
         found = {
             "cosines": np.repeat(each[:, None], len(labels[0]), axis=1),
             "dev": np.array(height),
@@ -342,11 +546,13 @@ def test_models_are_put_together_from_the_right_runs(world, tmp_path, monkeypatc
     measurer.supervised()
     measurer.ablations()
     measured = measurer.measured
-    assert measured.told["λ"] == {"cosine": 1.0, "l2": 1.0}
+    chosen = dict(zip("ABC", best, strict=True))
+    assert measured.told["λ"] == {"cosine": chosen, "l2": chosen}
     for name, kind in (("Cos-OLS", 1), ("L2-Brier", 3), (f"Cos-{UNLABELLED}", 0)):
         for seed, cosines in enumerate(measured.cosines[name]):
-            wanted = 1 + 10 * seed + 100 * world.pool.of + 1000 * kind
-            np.testing.assert_array_equal(cosines, wanted)
+            wanted = np.array(best)[world.pool.of] + 10 * seed
+            wanted += 100 * world.pool.of + 1000 * kind
+            np.testing.assert_allclose(cosines, wanted)
         assert measured.told["epochs chosen"][name] == [0, 0, 6, 0]
     assert measured.cosines["Cos-Brier, λ = 0"][0].min() == 3000
     inits = {init for _, init, *_ in asked}
@@ -383,6 +589,47 @@ def test_models_are_put_together_from_the_right_runs(world, tmp_path, monkeypatc
     ):
         [claim] = [one for one in said if one.startswith(text)]
         assert claim.endswith(f"; {lost} diverged")
+
+
+def test_scores_of_the_list_held_out_choose_nothing(tmp_path):
+    """Neither its λ nor its models, and they do choose those of the other lists."""
+    config = dataclasses.replace(
+        SMOKE,
+        multitask=dataclasses.replace(
+            SETTINGS,
+            hidden=(8,),
+            supervisions=("Brier",),
+            weights=(0.01, 1.0, 100.0),
+            epochs=6,
+            seeds=1,
+        ),
+    )
+    found = []
+    for name, flipped in (("as they are", False), ("turned round", True)):
+        world = planted(3, 0.3, pairs=300)
+        if flipped:
+            pairs = tuple(
+                pair._replace(score=1 - pair.score) if of == 0 else pair
+                for pair, of in zip(world.pool.pairs, world.pool.of, strict=True)
+            )
+            pool = dataclasses.replace(world.pool, pairs=pairs)
+            world = dataclasses.replace(world, pool=pool)
+        here = dataclasses.replace(config, trained=str(tmp_path / name))
+        measurer = Measurer(here, world)
+        weights = measurer.weights("cosine")
+        measurer.pieces("cosine", weights, here.multitask)
+        [cosines] = measurer.measured.cosines["Cos-Brier"]
+        runs, encoders = measurer.encoders("cosine")
+        assert {run.holdout: run.weight for run in runs} == weights
+        found.append((list(weights.values()), cosines, encoders))
+    (weights, cosines, encoders), (others, there, again) = found
+    assert weights[0] == others[0]
+    own = world.pool.of == 0
+    np.testing.assert_array_equal(cosines[own], there[own])
+    np.testing.assert_array_equal(encoders[0], again[0])
+    assert weights[1:] != others[1:]
+    assert np.abs(cosines - there)[~own].max() > 0.01
+    assert np.abs(encoders[1:] - again[1:]).max() > 0.01
 
 
 @pytest.mark.parametrize("loss", ["l1", "l2", "cosine", "kl"])
@@ -431,8 +678,6 @@ def test_meta_embeddings_are_written_as_tables(world, tmp_path):
 
 
 def test_mistakes_are_named(tmp_path):
-    from experiments.multitask_meta_embedding import main
-
     arguments = ["custom", "--sources", "a.vec", "--workdir", str(tmp_path)]
     config = cli.parse("multitask_meta_embedding", PRESETS, arguments)
     with pytest.raises(InputError, match="expected two tables or more, found 1"):

@@ -13,13 +13,13 @@ from experiments.multitask_meta_embedding.outcome import Outcome
 from experiments.multitask_meta_embedding.similarity import Measurer
 from jaxemb import terminal
 from jaxemb.data.vectors import WordVectors
-from jaxemb.eval import intervals, kinds
+from jaxemb.eval import analogy, intervals, kinds
+from jaxemb.eval.intervals import Interval
 from jaxemb.eval.settings import Settings
 from jaxemb.spaces.ensemble import EmbeddingEnsemble
 from jaxemb.train import results
 
 _METRIC = {"analogy": "accuracy (%)", "relational": "ρ × 100"}
-_ITEMS = {"analogy": "questions", "relational": "relations"}
 _COMMON = {
     "analogy": "that both have words for",
     "relational": "of which a pair with a word that a table lacks has the score 0",
@@ -44,7 +44,8 @@ def run(config: Config, measurer: Measurer) -> Outcome:
         for system, table in plain.items():
             told[f"{system}, {name}"] = _covered(test, table)
         for loss in config.losses:
-            models, asked = _models(config, measurer, loss, name, test, ensemble)
+            items = found["CONC"].size
+            models, asked = _models(config, measurer, loss, name, test, ensemble, items)
             found |= models
             parts.add(asked)
             terminal.say(f"{name}: models of {TITLES[loss]} asked")
@@ -92,6 +93,7 @@ def _models(
     name: str,
     test: kinds.Test,
     ensemble: EmbeddingEnsemble,
+    count: int,
 ) -> tuple[dict[str, np.ndarray], Path]:
     """(seeds, lists held out, items) of each supervision, and where they are kept."""
     settings = config.multitask
@@ -111,6 +113,7 @@ def _models(
     described = {
         "loss": loss,
         "set": name,
+        "items": count,
         "seeds": len(seeds),
         "runs": [list(run) for run in runs],
     }
@@ -130,21 +133,39 @@ def _claims(
         for worse in found if better in found else ():
             if worse in models:
                 continue
-            gaps = found[better].mean(axis=(0, 1)) - found[worse][0, 0]
-            gaps = 100 * gaps[~np.isnan(gaps)].astype(np.float64)
-            gap = intervals.bootstrap(
-                lambda rows, gaps=gaps: gaps[rows].mean(axis=-1),
-                len(gaps),
-                resamples=config.resamples,
-            )
+            gap, over = _gap(config, test, found[better], found[worse])
             claims.append(
                 results.Claim(
                     claim=f"{better} beats {worse} on {name}",
                     verdict=intervals.verdict(gap.low, gap.high),
                     evidence=f"difference {gap.mean:+.2f} points [{gap.low:.2f}, "
-                    f"{gap.high:.2f}], bootstrap over the {len(gaps):,} "
-                    f"{_ITEMS[test.kind]} {_COMMON[test.kind]}, the mean over seeds "
-                    "and lists held out",
+                    f"{gap.high:.2f}], over {over} {_COMMON[test.kind]}, and over "
+                    f"{len(found[better])} seeds; the mean over lists held out",
                 )
             )
     return claims
+
+
+def _gap(
+    config: Config, test: kinds.Test, better: np.ndarray, worse: np.ndarray
+) -> tuple[Interval, str]:
+    """A difference on what both have scores for, and what it is over.
+
+    Uncertain by the seeds, and by the pairs of words that questions are made of, each
+    of which is asked with many others, or by the relations.
+    """
+    gaps = 100 * (better.astype(np.float64) - worse).mean(axis=1)  # seeds items
+    known = ~np.isnan(gaps).any(axis=0)
+    gaps = gaps[:, known]
+    by_item, resamples = gaps.mean(axis=0), config.resamples
+    if isinstance(test, kinds.AnalogyTest):
+        pairs = analogy.word_pairs(test.sections)[known]
+        items = intervals.crossed_bootstrap(by_item, pairs, resamples=resamples)
+        over = f"the {len(np.unique(pairs))} word pairs of {len(by_item):,} questions"
+    else:
+        items = intervals.bootstrap(
+            lambda rows: by_item[rows].mean(axis=-1), len(by_item), resamples=resamples
+        )
+        over = f"the {len(by_item)} relations"
+    seeds = intervals.t_interval(gaps.mean(axis=1))
+    return intervals.with_spread(items, seeds), over

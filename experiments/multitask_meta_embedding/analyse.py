@@ -25,6 +25,8 @@ from jaxemb.eval.pair_scores import PairScores
 from jaxemb.train import results
 
 MEAN = "mean of the lists, ρ × 100"
+COVERED = f"{MEAN}, covered pairs only"
+LACKING = "pairs with a missing word"
 _ANGULAR, _PLAIN = ("cosine", "kl"), ("l1", "l2")
 
 
@@ -35,6 +37,10 @@ class Tables:
         self._config, self._measured = config, measured
         self._pool = measured.world.pool
         self._people = self._pool.scores
+        self._lists = measured.lists
+        keys = [frozenset(w.lower() for w in pair[:2]) for pair in self._pool.pairs]
+        number = {key: i for i, key in enumerate(dict.fromkeys(keys))}
+        self._units = np.array([number[key] for key in keys])
 
     def _own(self, number: int) -> np.ndarray:
         return self._pool.of == number
@@ -48,27 +54,56 @@ class Tables:
     def _has(self, *names: str) -> bool:
         return all(name in self._measured.cosines for name in names)
 
-    def _title(self, number: int) -> str:
+    def _title(self, number: int, count: int) -> str:
         name = self._pool.names[number]
-        count = int(self._own(number).sum())
         total = self._measured.world.totals[name]
         return f"{SIMILARITY.get(name, name)}, ρ × 100 ({count} of {total} pairs)"
+
+    def _most(self, number: int) -> int:
+        """Pairs of a list that any source has words for."""
+        return int(self._own(number).sum())
+
+    def _covered(self, name: str, number: int) -> int:
+        return self._scores(name, number)[0].covered
+
+    def _lacking(self, name: str) -> int:
+        return sum(self._most(n) - self._covered(name, n) for n in self._lists)
 
     # Rows.
 
     def rows(self) -> list[results.Row]:
-        """The mean over lists first, then every list, then who lacks which pairs."""
-        lists = range(len(self._pool.names))
+        """The mean over lists first, then every list, then who lacks which pairs.
+
+        What lacks words is scored on fewer pairs, and those it has may be easier: such
+        figures have metrics of their own, beside nothing that is over all pairs.
+        """
+        lists = self._lists
         values = {name: self._by_seed(name, lists) for name in self._measured.cosines}
-        rows = [summary_row(n, MEAN, v.mean(axis=0)) for n, v in values.items()]
-        for number in lists:
-            title = self._title(number)
-            rows += [summary_row(n, title, v[number]) for n, v in values.items()]
-        for name, cosines in self._measured.cosines.items():
-            lacking = float(np.isnan(cosines[0]).sum())
-            if lacking:
-                rows.append(summary_row(name, "pairs with a missing word", [lacking]))
-        return rows
+        lacking = {name: self._lacking(name) for name in values}
+        whole, partial = [], []
+        for name, v in values.items():
+            one = summary_row(name, COVERED if lacking[name] else MEAN, v.mean(axis=0))
+            (partial if lacking[name] else whole).append(one)
+        for place, number in enumerate(lists):
+            for name, v in values.items():
+                covered = self._covered(name, number)
+                one = summary_row(name, self._title(number, covered), v[place])
+                all_of_it = covered == self._most(number)
+                (whole if all_of_it else partial).append(one)
+        return [
+            *whole,
+            *partial,
+            *(summary_row(n, LACKING, [float(k)]) for n, k in lacking.items() if k),
+        ]
+
+    def shown(self, rows: Sequence[results.Row]) -> dict[str, list[str]]:
+        """Which metrics the README's table has, where some are over fewer pairs."""
+        there = {row.metric for row in rows}
+        if COVERED not in there:
+            return {}
+        titles = [self._title(number, self._most(number)) for number in self._lists]
+        wanted = [MEAN, *titles, COVERED, LACKING]
+        return {"shown": [metric for metric in wanted if metric in there]}
 
     def _by_seed(self, name: str, lists: Sequence[int]) -> np.ndarray:
         """(lists, seeds) of ρ × 100."""
@@ -89,30 +124,33 @@ class Tables:
     ) -> Interval:
         """The mean of some systems less that of others, the mean over lists.
 
-        Uncertain by the pairs of the lists and by the seeds of the systems.
+        Uncertain by pairs of words, some of which are in several lists, and by the
+        seeds of the systems.
         """
-        lists = range(len(self._pool.names)) if lists is None else lists
-        gaps = []
+        lists = self._lists if lists is None else lists
+        contrasts = []
         for number in lists:
             terms = []
             for names, sign in ((better, 1.0), (worse, -1.0)):
                 scores = [one for n in names for one in self._scores(n, number)]
                 terms += [(100 * sign / len(scores), one) for one in scores]
-            found = pair_scores.contrast(terms, resamples=self._config.resamples)
-            gaps.append(found)
+            contrasts.append(terms)
+        pairs = pair_scores.contrast_lists(
+            contrasts,
+            [self._units[self._own(number)] for number in lists],
+            resamples=self._config.resamples,
+        )
         seeds = [
             (sign / len(names), self._by_seed(name, lists).mean(axis=0))
             for names, sign in ((better, 1.0), (worse, -1.0))
             for name in names
         ]
-        return intervals.with_spread(
-            intervals.mean_of(gaps), intervals.sum_of_means(seeds)
-        )
+        return intervals.with_spread(pairs, intervals.sum_of_means(seeds))
 
     def _claim(
         self, text: str, gap: Interval, shift: float = 0.0, lists: int | None = None
     ) -> results.Claim:
-        lists = len(self._pool.names) if lists is None else lists
+        lists = len(self._lists) if lists is None else lists
         over = f"mean over {lists} lists, " if lists > 1 else ""
         return results.Claim(
             claim=text,
@@ -200,7 +238,8 @@ class Tables:
             text = f"over {text} ({worse})"
             claim = f"supervision raises the mean of the lists: {best} {text}"
             claims.append(self._claim(claim, self._gap([best], [worse])))
-            for number, name in enumerate(self._pool.names):
+            for number in self._lists:
+                name = self._pool.names[number]
                 title = SIMILARITY.get(name, name)
                 claim = f"supervision raises {title}: {best} {text}"
                 gap = self._gap([best], [worse], [number])
@@ -220,8 +259,9 @@ class Tables:
         for suffix in ("", ", leaky"):
             better, worse = f"L2-Brier{suffix}", f"KL {CONCATENATED}"
             for name, gain in PAPER_GAINS.items():
-                if name in self._pool.names and self._has(better, worse):
-                    gap = self._gap([better], [worse], [self._pool.names.index(name)])
+                tested = {self._pool.names[number]: number for number in self._lists}
+                if name in tested and self._has(better, worse):
+                    gap = self._gap([better], [worse], [tested[name]])
                     text = f"supervision raises {SIMILARITY[name]} by {gain} points"
                     text = f"{text}: {better} over {worse}"
                     claims.append(self._claim(text, gap, gain, lists=1))
@@ -308,7 +348,8 @@ class Tables:
             if not self._has(better, plain):
                 continue
             rows = []
-            for number, name in enumerate(self._pool.names):
+            for number in self._lists:
+                name = self._pool.names[number]
                 gap = self._gap([better], [plain], [number])
                 rows.append(
                     {

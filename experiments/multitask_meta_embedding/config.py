@@ -67,6 +67,9 @@ class Autoencoder:
 class MultiTask:
     """Similarity supervised by five lists and tested on the sixth."""
 
+    hold_outs: tuple[str, ...] = ()
+    """Lists to hold out in turn and to test on, by name; all unless given. Every list
+    supervises the models of the others."""
     hidden: tuple[int, ...] = (200,)
     """Of the encoder; the last is the width of the meta-embedding."""
     head: tuple[int, ...] = (50, 10)
@@ -75,8 +78,8 @@ class MultiTask:
     distance: Distance = "manhattan"
     weights: tuple[float, ...] = (0.1, 1.0, 10.0)
     """λ, of a reconstruction that is 1 where nothing is reconstructed; chosen for each
-    loss by pairs held out, with Brier and one seed. Nothing is chosen where there is
-    but one."""
+    loss and each list held out by pairs of the other lists, with Brier and one seed.
+    Nothing is chosen where there is but one."""
     epochs: int = 20
     """At most: the epoch of the highest correlation on pairs held out counts."""
     batch_size: int = 256

@@ -359,8 +359,9 @@ class _Analysis:
         claims = []
         for worse in (best, CONC, CONTROL):
             text = (
-                f"learning is faster before epoch {_EARLY}: Meta over {worse}, mean "
-                f"dev accuracy of epochs 1 to {first}, {_ENCODERS[encoder]}"
+                f"learning is faster before epoch {_EARLY}: Meta is nearer its best "
+                f"than {worse} is to its own, dev accuracy of epochs 1 to {first} less "
+                f"that of the best epoch of the same run, {_ENCODERS[encoder]}"
             )
             claims.append(_claim(text, found[META], found[worse]))
         for worse in (best, CONTROL):

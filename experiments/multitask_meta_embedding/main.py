@@ -24,9 +24,11 @@ from jaxemb.train import loop, results
 _COLUMNS = 4  # metrics that are printed
 _METHODS = (
     "95 %: rows, Student's t over seeds; claims on similarity, bootstrap over pairs of "
-    "the mean over seeds, of a mean over lists from theirs as of independent figures, "
-    "and Welch's interval over seeds, whose squares add; other claims, paired t over "
-    "seeds or as their evidence says. Seeds share the order of batches"
+    "words, each with its scores in every list that has it, of the mean over seeds and "
+    "lists, and Welch's interval over seeds, whose squares add; on analogies, the "
+    "bootstrap over the pairs of words that questions are made of, or over relations, "
+    "and Student's t over seeds, whose squares add; other claims, paired t over seeds "
+    "or as their evidence says. Seeds share the order of batches"
 )
 
 
@@ -75,9 +77,12 @@ def _on_similarity(config: Config, workdir: Path, found: Outcome) -> None:
     measured = measurer.measured
     if measured.cosines:
         outcome = analyse.Tables(config, measured)
-        found.rows += outcome.rows()
+        rows = outcome.rows()
+        found.rows += rows
         found.claims += outcome.claims()
         outcome.write_figures(workdir / "figures")
+        if not set(EXTRINSIC) & set(config.tasks):
+            found.told |= outcome.shown(rows)
     if "analogies" in config.tasks:
         found.take(analogies.run(config, measurer))
     if config.export:
@@ -100,4 +105,6 @@ def _deciding(config: Config) -> dict:
     settings = results.as_json(config)
     for name in ("preset", "run", "resamples", "export", "words", "trained"):
         del settings[name]
+    if not settings["multitask"]["hold_outs"]:  # as before there was such a field
+        del settings["multitask"]["hold_outs"]
     return settings

@@ -13,6 +13,7 @@ from experiments.multitask_meta_embedding.training import UNLABELLED, Run
 from jaxemb import nn as jnn
 from jaxemb import terminal
 from jaxemb.data.vectors import write_word_vectors
+from jaxemb.errors import InputError
 from jaxemb.eval import holdout
 from jaxemb.spaces.ensemble import EmbeddingEnsemble
 from jaxemb.train import results
@@ -26,6 +27,8 @@ class Measured:
     """Cosines of all pairs, by system and seed, and what else is told of the run."""
 
     world: data.World
+    lists: Sequence[int]
+    """The lists that are held out in turn, and tested on."""
     cosines: dict[str, list[np.ndarray]] = dataclasses.field(default_factory=dict)
     told: dict[str, Any] = dataclasses.field(default_factory=dict)
     parts: set[Path] = dataclasses.field(default_factory=set)
@@ -43,7 +46,8 @@ class Measured:
         Returns:
           Whether it has figures.
         """
-        lost = sum(bool(np.isnan(one).any()) for one in cosines)
+        tested = np.isin(self.world.pool.of, self.lists)
+        lost = sum(bool(np.isnan(one[tested]).any()) for one in cosines)
         if not lost:
             self.add(name, *cosines)
             return True
@@ -59,7 +63,8 @@ class Measurer:
     def __init__(self, config: Config, world: data.World):
         self._config, self._world = config, world
         self._folder = Path(config.trained_folder)
-        self.measured = Measured(world)
+        self._lists = _tested(config, world.pool.names)
+        self.measured = Measured(world, self._lists)
         used = [(d.name, d.sha256, d.size) for d in world.data]
         self._described = {
             "data": used,
@@ -67,11 +72,12 @@ class Measurer:
             "pairs": len(world.pool.pairs),
         }
 
-    def _kept(self, described: Mapping, compute) -> dict[str, np.ndarray]:
+    def _kept(self, described: Mapping, compute) -> tuple[dict[str, np.ndarray], float]:
+        """The arrays of a piece, and how many seconds it was trained."""
         whole = {**self._described, **described}
         arrays, recorded = training.kept(self._folder, whole, compute)
         self.measured.parts.add(recorded)
-        return arrays
+        return arrays, results.origin(recorded)["seconds"]
 
     # Table 1.
 
@@ -129,7 +135,7 @@ class Measurer:
             return {label: np.stack(rows) for label, rows in systems.items()}
 
         suffix = "" if init == "glorot" else ", N(0, 1)"
-        for label, rows in self._kept(described, compute).items():
+        for label, rows in self._kept(described, compute)[0].items():
             self.measured.add_trained(f"{TITLES[loss]} {label}{suffix}", *rows)
 
     def export(self, folder: Path, ensemble: EmbeddingEnsemble) -> list[Path]:
@@ -156,48 +162,67 @@ class Measurer:
     def supervised(self) -> None:
         """All pairs of losses, then the controls, with λ by pairs held out."""
         settings = self._config.multitask
-        chosen = {loss: self.weight(loss) for loss in self._config.losses}
-        self.measured.told["λ"] = chosen
+        chosen = {loss: self.weights(loss) for loss in self._config.losses}
+        self.measured.told["λ"] = {
+            loss: {self._world.pool.names[h]: w for h, w in weights.items()}
+            for loss, weights in chosen.items()
+        }
         self.measured.told["pairs removed from supervision"] = {
-            control: {one.name: one.removed for one in self._holdouts(control)}
+            control: {
+                one.name: one.removed
+                for number, one in enumerate(self._holdouts(control))
+                if number in self._lists
+            }
             for control in ("pairs", "words")
         }
         # Without reconstruction its loss does not matter: any of them.
         first = self._config.losses[0]
-        self.pieces(first, 0.0, settings, supervisions=("Brier",), suffix=WITHOUT)
-        for loss, weight in chosen.items():
-            self.pieces(loss, weight, settings)
-            self.pieces(loss, weight, settings, supervisions=(UNLABELLED,))
+        nothing = dict.fromkeys(self._lists, 0.0)
+        self.pieces(first, nothing, settings, supervisions=("Brier",), suffix=WITHOUT)
+        for loss, weights in chosen.items():
+            self.pieces(loss, weights, settings)
+            self.pieces(loss, weights, settings, supervisions=(UNLABELLED,))
             if settings.paper_seeds:
                 self.pieces(
-                    *(loss, weight, settings, settings.paper_seeds),
+                    *(loss, weights, settings, settings.paper_seeds),
                     init="paper",
                     suffix=", N(0, 1)",
                 )
             for control in settings.controls:
                 self.pieces(
-                    *(loss, weight, settings, settings.control_seeds),
+                    *(loss, weights, settings, settings.control_seeds),
                     supervisions=("Brier",),
                     control=control,
                     suffix=f", {control}",
                 )
 
-    def weight(self, loss: str) -> float:
-        """The λ with the highest correlation on pairs held out, over all lists."""
+    def weights(self, loss: str) -> dict[int, float]:
+        """For each list held out the λ of the highest correlation on validation pairs.
+
+        These are of the lists that supervise. Each list has a choice of its own, since
+        what is best on average was chosen by its scores too: they supervise and
+        validate the models of the other lists.
+        """
         settings = self._config.multitask
         if len(settings.weights) == 1:
-            return settings.weights[0]
-        lists = range(len(self._world.pool.names))
-        runs = [Run("Brier", h, 0, w) for w in settings.weights for h in lists]
-        arrays = self._trained(loss, settings, runs, name=f"λ of {TITLES[loss]}")
+            return dict.fromkeys(self._lists, settings.weights[0])
+        runs = [Run("Brier", h, 0, w) for w in settings.weights for h in self._lists]
+        name = f"λ of {TITLES[loss]}"
+        arrays, seconds = self._trained(loss, settings, runs, name=name)
+        self._tell_seconds("the choice of λ", loss, seconds)
         dev = np.where(np.isnan(arrays["dev"]), -1.0, arrays["dev"])  # diverged
         best = dev.max(axis=1).reshape(len(settings.weights), -1)
-        return settings.weights[int(np.argmax(best.mean(axis=1)))]
+        chosen = [settings.weights[place] for place in best.argmax(axis=0)]
+        return dict(zip(self._lists, chosen, strict=True))
+
+    def _tell_seconds(self, of: str, loss: str, seconds: float) -> None:
+        told = self.measured.told.setdefault("seconds of training", {})
+        told.setdefault(of, {})[TITLES[loss]] = seconds
 
     def pieces(
         self,
         loss: str,
-        weight: float,
+        weights: Mapping[int, float],
         settings: MultiTask,
         seeds: int | None = None,
         *,
@@ -206,22 +231,33 @@ class Measurer:
         control: str = DEFAULT,
         suffix: str = "",
     ) -> None:
-        """Trains all supervisions × lists × seeds of one loss, and takes them in."""
+        """Trains all supervisions × lists × seeds of one loss, and takes them in.
+
+        Args:
+          loss: of reconstruction.
+          weights: λ of each list held out.
+          settings: of all runs.
+          seeds: how many; those of `settings` unless given.
+          supervisions: likewise.
+          init: how weights begin.
+          control: what is taken away from supervision.
+          suffix: of the systems' names.
+        """
         seeds = settings.seeds if seeds is None else seeds
         kinds = settings.supervisions if supervisions is None else supervisions
-        lists = range(len(self._world.pool.names))
-        runs = [
-            Run(k, h, s, weight) for k in kinds for s in range(seeds) for h in lists
-        ]
-        arrays = self._trained(
+        runs = self._runs(kinds, seeds, weights)
+        table2 = kinds == settings.supervisions and not suffix
+        arrays, seconds = self._trained(
             loss,
             settings,
             runs,
             init=init,
             control=control,
-            keep=kinds == settings.supervisions and not suffix,
+            keep=table2,
             name=f"{TITLES[loss]}{suffix}",
         )
+        if table2:
+            self._tell_seconds("all models of Table 2", loss, seconds)
         of = self._world.pool.of
         told = self.measured.told
         epochs = told.setdefault("epochs chosen", {})
@@ -247,16 +283,20 @@ class Measurer:
 
     def encoders(self, loss: str) -> tuple[list[Run], np.ndarray]:
         """The models of Table 2, of which analogies are asked."""
-        settings, weight = self._config.multitask, self.weight(loss)
-        lists = range(len(self._world.pool.names))
-        runs = [
-            Run(kind, h, seed, weight)
-            for kind in settings.supervisions
-            for seed in range(settings.seeds)
-            for h in lists
-        ]
-        arrays = self._trained(loss, settings, runs, keep=True, name=TITLES[loss])
+        settings, weights = self._config.multitask, self.weights(loss)
+        runs = self._runs(settings.supervisions, settings.seeds, weights)
+        arrays, _ = self._trained(loss, settings, runs, keep=True, name=TITLES[loss])
         return runs, arrays["encoders"]
+
+    def _runs(
+        self, kinds: Sequence[str], seeds: int, weights: Mapping[int, float]
+    ) -> list[Run]:
+        return [
+            Run(kind, h, seed, weight)
+            for kind in kinds
+            for seed in range(seeds)
+            for h, weight in weights.items()
+        ]
 
     def ablations(self) -> None:
         """Distances of the head, a second hidden layer, plain gradient descent."""
@@ -282,8 +322,9 @@ class Measurer:
             self._ablation(loss, plain, ", SGD 0.05, N(0, 1)", init="paper")
 
     def _ablation(self, loss: str, settings: MultiTask, suffix: str, **how) -> None:
-        weight, kinds = settings.weights[0], ("Brier",)
-        self.pieces(loss, weight, settings, supervisions=kinds, suffix=suffix, **how)
+        weights = dict.fromkeys(self._lists, settings.weights[0])
+        how |= {"supervisions": ("Brier",), "suffix": suffix}
+        self.pieces(loss, weights, settings, **how)
 
     def _holdouts(self, control: str) -> list[holdout.Holdout]:
         how = DEFAULT if control == "shuffled" else control
@@ -300,11 +341,11 @@ class Measurer:
         control: str = DEFAULT,
         keep: bool = False,
         name: str,
-    ) -> dict[str, np.ndarray]:
+    ) -> tuple[dict[str, np.ndarray], float]:
         described = results.as_json(settings)
         for field in ("supervisions", "weights", "seeds", "paper_seeds"):
             del described[field]
-        for field in ("controls", "control_seeds"):
+        for field in ("controls", "control_seeds", "hold_outs"):
             del described[field]
         described |= {
             "loss": loss,
@@ -334,6 +375,17 @@ class Measurer:
             )
 
         return self._kept(described, compute)
+
+
+def _tested(config: Config, names: Sequence[str]) -> list[int]:
+    """The lists that are held out, by their places."""
+    wanted = config.multitask.hold_outs or names
+    if unknown := [name for name in wanted if name not in names]:
+        raise InputError(
+            f"--multitask.hold-outs: {unknown[0]!r} is none of the similarity lists; "
+            f"expected some of {', '.join(names)}"
+        )
+    return [number for number, name in enumerate(names) if name in wanted]
 
 
 def _systems(name, module, params, code, ensemble):

@@ -1,4 +1,8 @@
-"""Many small models at once: seeds, hold-outs and losses are one axis of the arrays."""
+"""Many small models at once: seeds, hold-outs and supervisions are one axis of arrays.
+
+Each loss of reconstruction has a program of its own. On accelerators the models of a
+program are trained side by side, on CPU in turn (`train.over_models`).
+"""
 
 import functools
 import hashlib
@@ -23,6 +27,7 @@ from jaxemb.nn import meta
 from jaxemb.spaces.ensemble import EmbeddingEnsemble
 from jaxemb.train import results
 
+KINDS = "OLS", "NLL", "Brier"
 UNLABELLED = "none"  # a run whose task is no part of its loss
 _L2 = 1e-6  # of 1TON's vectors and projections
 
@@ -137,19 +142,13 @@ def multitask(
     ensemble = world.ensemble
     module = model.SimilarityModel(ensemble.widths, settings, init)
     # An argument of all programs: as a constant the compiler would work on it.
-    parts = (sum(ensemble.widths),)
-    fixed = _Fixed(
-        jnp.asarray(ensemble.concatenate(), jnp.float32),
-        jnp.asarray(ensemble.known),
-        unit_of(ensemble, loss, parts),
-        jnp.asarray(world.pool.rows(ensemble.words)),
-    )
+    fixed = fixed_of(world, loss)
+    loss_of = objective(module, loss)
     batches = -(-len(fixed.pairs) // min(settings.batch_size, len(fixed.pairs)))
     tx = _optimizer(settings, settings.epochs * batches)
     models, of_run = _models(runs, supervised, labels)
     apart = [runs[i] for i in models]
-    kinds = ("OLS", "NLL", "Brier")
-    choice = np.array([[run.supervision == kind for kind in kinds] for run in apart])
+    choice = np.array([[run.supervision == kind for kind in KINDS] for run in apart])
     arrays = {
         "choice": jnp.asarray(choice, jnp.float32),
         "weight": jnp.asarray([run.weight for run in apart], jnp.float32),
@@ -162,28 +161,6 @@ def multitask(
         example = fixed.words(fixed.pairs[:2])
         params = module.init(key, *example, deterministic=True)["params"]
         return params, tx.init(params)
-
-    def loss_of(params, one, rows, key, fixed):
-        coded, compared = module.apply(
-            {"params": params},
-            *fixed.words(fixed.pairs[rows]),
-            deterministic=False,
-            rngs={"dropout": key},
-        )
-        each = meta.reconstruction_loss(coded, loss, parts) / fixed.unit  # batch 2
-        auxiliary = one["weight"] / 2 * jnp.mean(jnp.sum(each, axis=1))
-        y, counts = one["labels"][rows], one["supervised"][rows]
-        predicted = losses.exp_neg_distance(compared.distance)
-        three = jnp.stack(
-            [
-                losses.brier(compared.cosine, y),
-                losses.bce_from_distance(compared.distance, y),
-                losses.brier(predicted, y),
-            ]
-        )
-        mean = jnp.sum(jnp.where(counts[None], three, 0), axis=1)
-        mean /= jnp.maximum(jnp.sum(counts), 1)
-        return auxiliary + jnp.sum(one["choice"] * mean)
 
     def epoch(params, opt_state, one, key, batches, fixed):
         def step(carry, numbered):
@@ -242,6 +219,53 @@ def multitask(
     terminal.say(f"{name}: {len(models)} models, dev ρ {np.mean(highest):.3f}")
     arrays = {"cosines": best, "dev": history}
     return arrays | ({} if encoders is None else {"encoders": encoders})
+
+
+def fixed_of(world: data.World, loss: losses.Reconstruction) -> _Fixed:
+    """What all models with one loss of reconstruction read."""
+    ensemble = world.ensemble
+    return _Fixed(
+        jnp.asarray(ensemble.concatenate(), jnp.float32),
+        jnp.asarray(ensemble.known),
+        unit_of(ensemble, loss, (sum(ensemble.widths),)),
+        jnp.asarray(world.pool.rows(ensemble.words)),
+    )
+
+
+def objective(
+    module: model.SimilarityModel, loss: losses.Reconstruction
+) -> Callable[..., jax.Array]:
+    """`L_s + λ L_r` of a batch of pairs, as a function of what one model has.
+
+    Its arguments: parameters; `choice` (of `KINDS`; without any there is no L_s),
+    `weight` (λ), `supervised` and `labels` of every pair; the batch's rows; the key of
+    dropout; what all models read.
+    """
+    parts = (sum(module.widths),)
+
+    def loss_of(params, one, rows, key, fixed):
+        coded, compared = module.apply(
+            {"params": params},
+            *fixed.words(fixed.pairs[rows]),
+            deterministic=False,
+            rngs={"dropout": key},
+        )
+        each = meta.reconstruction_loss(coded, loss, parts) / fixed.unit  # batch 2
+        auxiliary = one["weight"] / 2 * jnp.mean(jnp.sum(each, axis=1))
+        y, counts = one["labels"][rows], one["supervised"][rows]
+        predicted = losses.exp_neg_distance(compared.distance)
+        three = jnp.stack(
+            [
+                losses.brier(compared.cosine, y),
+                losses.bce_from_distance(compared.distance, y),
+                losses.brier(predicted, y),
+            ]
+        )
+        mean = jnp.sum(jnp.where(counts[None], three, 0), axis=1)
+        mean /= jnp.maximum(jnp.sum(counts), 1)
+        return auxiliary + jnp.sum(one["choice"] * mean)
+
+    return loss_of
 
 
 def _models(

@@ -40,8 +40,12 @@ def score_distributions(lists: Mapping[str, Float[np.ndarray, " _"]]) -> Figure:
 
 
 def early(curves: Float[np.ndarray, "seeds epochs"], first: int) -> list[float]:
-    """How fast each seed learns: the mean of its score over the first epochs."""
-    return curves[:, :first].mean(axis=1).tolist()
+    """How fast each seed learns: the mean of its first epochs less its own best epoch.
+
+    0 for what is at its best from the start, and the lower the longer the way that is
+    left. A system that is better all along is no faster by that: its level cancels.
+    """
+    return (curves[:, :first].mean(axis=1) - curves.max(axis=1)).tolist()
 
 
 def variance_ratio(

@@ -330,6 +330,24 @@ def ask(table: WordVectors, questions: Sequence[Analogy], case: Case) -> Asked:
     return Asked(found, words, np.all(usable[words], axis=1))
 
 
+def word_pairs(
+    sections: Mapping[str, Sequence[Analogy]],
+) -> Int[np.ndarray, "questions 2"]:
+    """Which two pairs of words a question is made of, for `crossed_bootstrap`.
+
+    Numbers of pairs, question by question in the order of the sections.
+    """
+    numbers: dict[tuple[str, str], int] = {}
+    return np.array(
+        [
+            [numbers.setdefault(pair, len(numbers)) for pair in (q[:2], q[2:])]
+            for questions in sections.values()
+            for q in questions
+        ],
+        np.int64,
+    ).reshape(-1, 2)
+
+
 def _name(word: str, case: Case) -> str:
     """What two forms of one word have in common."""
     return word.upper() if case == "ignore" else word

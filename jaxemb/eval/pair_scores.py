@@ -73,6 +73,48 @@ def contrast(
     )
 
 
+def contrast_lists(
+    lists: Sequence[Sequence[tuple[float, PairScores]]],
+    units: Sequence[Int[np.ndarray, " _"]],
+    **bootstrap,
+) -> Interval:
+    """The mean over lists of contrasts of Spearman's rho, where lists share pairs.
+
+    Such lists are no independent tests. What is drawn is a unit, as a pair of words in
+    either order: it comes with its scores in every list that has it, as often as it was
+    drawn.
+
+    Args:
+      lists: the terms of `contrast`, one sequence a list.
+      units: the number of each pair's unit, of every list.
+      **bootstrap: `seed`, `resamples` and `level` of `intervals.bootstrap`.
+    """
+    statistics, used = [], []
+    for terms, of in zip(lists, units, strict=True):
+        common = ~np.any([np.isnan(one.scores) for _, one in terms], axis=0)
+        statistics.append(
+            [
+                (w, correlation.weighted_spearman(x.scores[common], x.human[common]))
+                for w, x in terms
+            ]
+        )
+        used.append(of[common])
+    distinct, places = np.unique(np.concatenate(used), return_inverse=True)
+    of_list = np.split(places, np.cumsum([len(of) for of in used])[:-1])
+
+    def statistic(rows: Int[np.ndarray, "resamples draws"]) -> np.ndarray:
+        drawn = intervals.times_drawn(rows, len(distinct))
+        return np.mean(
+            [
+                np.sum([weight * rho(drawn[:, of]) for weight, rho in terms], axis=0)
+                for terms, of in zip(statistics, of_list, strict=True)
+            ],
+            axis=0,
+        )
+
+    return intervals.bootstrap(statistic, len(distinct), **bootstrap)
+
+
 def rows_of(
     vectors: WordVectors, items: Sequence[Sequence[str]], case: Case = "fallback"
 ) -> Int[np.ndarray, "items words"]:

@@ -54,15 +54,7 @@ class RankedAnalogies:
     @property
     def pairs(self) -> Int[np.ndarray, "questions 2"]:
         """Which two pairs of words a question is made of, for `crossed_bootstrap`."""
-        numbers: dict[tuple[str, str], int] = {}
-        return np.array(
-            [
-                [numbers.setdefault(pair, len(numbers)) for pair in (q[:2], q[2:])]
-                for questions in self.sections.values()
-                for q in questions
-            ],
-            np.int64,
-        ).reshape(-1, 2)
+        return analogy.word_pairs(self.sections)
 
     def items(self, k: int = 1) -> Float[np.ndarray, " questions"]:
         """1 for a question that is right at k, 0 for a wrong one, nan for no score."""

@@ -28,9 +28,11 @@ def test_the_interval_of_a_ratio_of_variances():
     assert np.isnan(meta.variance_ratio(first, np.ones(3))).all()
 
 
-def test_early_is_the_mean_of_the_first_epochs():
-    curves = np.array([[1.0, 2.0, 9.0], [3.0, 5.0, 9.0]])
-    assert meta.early(curves, 2) == [1.5, 4.0]
+def test_early_is_the_mean_of_the_first_epochs_less_the_best():
+    curves = np.array([[1.0, 2.0, 9.0], [3.0, 5.0, 4.0]])
+    assert meta.early(curves, 2) == [-7.5, -1.0]
+    assert meta.early(curves + 8.0, 2) == [-7.5, -1.0]  # better, not faster
+    assert meta.early(np.full((1, 3), 0.5), 2) == [0.0]
 
 
 def test_figures_name_what_they_show():

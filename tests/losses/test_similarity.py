@@ -26,6 +26,17 @@ def test_bce_equals_float64():
     np.testing.assert_allclose(ours[inside], plain, rtol=1e-4)
 
 
+def test_the_gradient_of_bce_equals_float64():
+    """`y - (1 - y) / expm1(d)`, and 0 below the floor."""
+    total = lambda d, y: losses.bce_from_distance(d, y).sum()
+    ours = jax.grad(total)(jnp.array(D, jnp.float32), jnp.array(Y, jnp.float32))
+    assert ours[0] == 0
+    d, y = D[1:], Y[1:]
+    with np.errstate(over="ignore"):
+        exact = y - (1 - y) / np.expm1(d)
+    np.testing.assert_allclose(ours[1:], exact, rtol=1e-5, atol=1e-6)
+
+
 def test_bce_and_its_gradient_are_finite_at_both_ends():
     total = lambda d, y: losses.bce_from_distance(d, y).sum()
     for distance in (0.0, 1e-12, 1e3, -2.0):

@@ -11,6 +11,7 @@ import pytest
 from scipy import optimize, stats
 
 from jaxemb import losses, nn
+from jaxemb.errors import InputError
 from jaxemb.nn import meta
 
 WIDTHS = (3, 2, 4)
@@ -86,6 +87,29 @@ def test_autoencoders_of_each_source(kind):
     loss = meta.reconstruction_loss(found, "l1", module.parts)
     expected = np.sum(np.abs(np.hstack(outputs) - CLEAN) * COUNTED, axis=1) + agreement
     close(loss, expected)
+
+
+@pytest.mark.parametrize("loss", ["l2", "cosine", "kl"])
+def test_sources_have_weights(loss):
+    """Σ λ_i L_i plus the agreement, which has none; all 1 unless given."""
+    module = nn.DAEME(WIDTHS, hidden=4)
+    _, found = apply(module, X, KNOWN, deterministic=True)
+    weights, apart, place = (0.5, 2.0, 0.0), 0.0, 0
+    for weight, width in zip(weights, WIDTHS, strict=True):
+        columns = slice(place, place + width)
+        apart += weight * losses.reconstruction(
+            found.target[:, columns],
+            found.output[:, columns],
+            loss,
+            found.counted[:, columns],
+        )
+        place += width
+    ours = meta.reconstruction_loss(found, loss, module.parts, weights)
+    close(ours, apart + found.agreement)
+    plain = meta.reconstruction_loss(found, loss, module.parts)
+    close(plain, meta.reconstruction_loss(found, loss, module.parts, (1.0, 1.0, 1.0)))
+    with pytest.raises(InputError, match="2 weights; expected one for each of 3 parts"):
+        meta.reconstruction_loss(found, loss, module.parts, (1.0, 1.0))
 
 
 def test_tae_predicts_a_source_from_the_others():

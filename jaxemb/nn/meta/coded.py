@@ -66,19 +66,33 @@ def dense(module: Any, width: int, name: str) -> nn.Dense:
 
 
 def reconstruction_loss(
-    coded: Coded, loss: losses.Reconstruction, parts: Sequence[int]
+    coded: Coded,
+    loss: losses.Reconstruction,
+    parts: Sequence[int],
+    weights: Sequence[float] | None = None,
 ) -> Float[Array, "*batch"]:
     """The loss of each part of the output, summed, plus `agreement`; one value a word.
+
+        sum_i λ_i L_r(part i of the output) + agreement
 
     Args:
       coded: what a meta-embedding gave.
       loss: of a part.
       parts: the module's property of that name: the widths of what angles or softmaxes
         are taken over.
+      weights: λ_i, one a part; all 1 unless given. Where every source is an output of
+        its own they are weights of sources (Bao & Bollegala 2018).
     """
+    weights = [1.0] * len(parts) if weights is None else weights
+    if len(weights) != len(parts):
+        raise InputError(
+            f"reconstruction_loss has {len(weights)} weights; expected one for each of "
+            f"{len(parts)} parts"
+        )
     columns = (split(x, parts) for x in (coded.target, coded.output, coded.counted))
     each = [
         losses.reconstruction(target, output, loss, mask)
         for target, output, mask in zip(*columns, strict=True)
     ]
-    return jnp.sum(jnp.stack(each), axis=0) + coded.agreement
+    weighted = [weight * one for weight, one in zip(weights, each, strict=True)]
+    return jnp.sum(jnp.stack(weighted), axis=0) + coded.agreement
