@@ -147,7 +147,7 @@ class Config(Experiment):
     extrinsic: Extrinsic = Extrinsic()
     sgd_epochs: int = 50
     """Of plain gradient descent among the ablations; the paper's number."""
-    analogy_seeds: int = 2
+    analogy_seeds: int = 3
     """Of the models that are tried on analogies."""
     trained: str | None = None
     """Where models of similarity are kept, for other runs too; a folder of all presets
