@@ -120,7 +120,6 @@ _OWED = {
     ("dynamic_to_static", "similarity"),
     ("dynamic_to_static", "windows"),
     ("dynamic_to_static", "tagging"),
-    ("multitask_meta_embedding", "imdb"),
     ("alice", "mctaco"),
     ("alice", "comve"),
     # These two wait for RoBERTa-large and an accelerator.
