@@ -162,10 +162,16 @@ def draw(results: dict) -> str:
     from jaxemb.analysis import figures
 
     title, rows = selected(results)
-    drawn = figures.intervals(rows, title)
-    drawn.patch.set_facecolor("white")
-    drawn.patch.set_alpha(1.0)
-    return figures.to_svg(drawn) + digest(results)
+    drawn = figures.to_svg(figures.intervals(rows, title))
+    return on_white(drawn) + digest(results)
+
+
+def on_white(drawing: str) -> str:
+    """A drawing that can be read on light pages and on dark ones."""
+    white = 'style="background: white"'
+    return (
+        drawing if white in drawing else drawing.replace("<svg ", f"<svg {white} ", 1)
+    )
 
 
 def neighbours(groups: dict[str, dict[str, dict[str, list[str]]]]) -> list[str]:
@@ -273,6 +279,8 @@ def main() -> int:
             stale = 1
         else:
             drawing.write_text(draw(results))
+    for drawing in [] if check else ROOT.glob("experiments/*/results/*/*.svg"):
+        drawing.write_text(on_white(drawing.read_text()))
     for path, texts in generated().items():
         new = old = path.read_text()
         for name, text in texts.items():
