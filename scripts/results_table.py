@@ -13,6 +13,7 @@ captions.
 
 import hashlib
 import importlib
+import itertools
 import json
 import pathlib
 import sys
@@ -96,7 +97,7 @@ def section(path: pathlib.Path) -> list[str]:
         cells.setdefault(row["metric"], {})[row["name"]] = row
     metrics = [metric for metric, by_name in cells.items() if len(by_name) > 1]
     if not 1 <= len(metrics) <= _MOST:
-        metrics = list(cells)[:1]
+        metrics = leading(cells)
     metrics = results["config"].get("shown", metrics)  # a run may say which
     names = dict.fromkeys(name for metric in metrics for name in cells[metric])
     published = any(
@@ -119,6 +120,17 @@ def section(path: pathlib.Path) -> list[str]:
     shown_words = neighbours(results["config"].get("neighbours", {}))
     drawings = drawings_of(path, results)
     return [*lines, "", *drawings, *listed(results["claims"]), "", *shown_words]
+
+
+def leading(cells: dict[str, dict[str, dict]]) -> list[str]:
+    """The first metrics, as long as they have the systems of the main one but one."""
+    systems = set(next(iter(cells.values())))
+
+    def alike(metric: str) -> bool:
+        own = set(cells[metric])
+        return own <= systems and len(systems - own) <= 1
+
+    return list(itertools.takewhile(alike, cells))[:_MOST]
 
 
 def drawings_of(path: pathlib.Path, results: dict) -> list[str]:
