@@ -148,12 +148,13 @@ def write(
       rows: what was measured.
       claims: what it says of the paper.
     """
-    commits = dict.fromkeys(c for part in origins for c in part["commits"])
+    by = [*(c for part in origins for c in part["commits"]), commit()]
+    commits = dict.fromkeys(c for c in by if c)  # that of the analysis is the last
     results = {
         "slug": slug,
         "preset": preset,
         "config": dict(config),
-        "commit": " ".join(map(str, commits)) or commit(),
+        "commit": " ".join(commits) or None,
         **environment(),
         "seconds": round(sum(part["seconds"] for part in origins), 1),
         "data": [dataclasses.asdict(x) for x in data],
