@@ -170,20 +170,11 @@ def digest(results: dict) -> str:
 
 
 def draw(results: dict) -> str:
-    """The main metric of a results file as SVG, on white for light and dark pages."""
+    """The main metric of a results file as SVG."""
     from jaxemb.analysis import figures
 
     title, rows = selected(results)
-    drawn = figures.to_svg(figures.intervals(rows, title))
-    return on_white(drawn) + digest(results)
-
-
-def on_white(drawing: str) -> str:
-    """A drawing that can be read on light pages and on dark ones."""
-    white = 'style="background: white"'
-    return (
-        drawing if white in drawing else drawing.replace("<svg ", f"<svg {white} ", 1)
-    )
+    return figures.to_svg(figures.intervals(rows, title)) + digest(results)
 
 
 def neighbours(groups: dict[str, dict[str, dict[str, list[str]]]]) -> list[str]:
@@ -291,8 +282,6 @@ def main() -> int:
             stale = 1
         else:
             drawing.write_text(draw(results))
-    for drawing in [] if check else ROOT.glob("experiments/*/results/*/*.svg"):
-        drawing.write_text(on_white(drawing.read_text()))
     for path, texts in generated().items():
         new = old = path.read_text()
         for name, text in texts.items():

@@ -1,22 +1,14 @@
 """How cost grows: the power of a line, and that every line can be made."""
 
-import importlib.util
-import pathlib
-import sys
-
 import numpy as np
 import pytest
 
-FOLDER = pathlib.Path(__file__).parents[1] / "scripts" / "benchmarks"
+from tests import loading
 
 
 @pytest.fixture(scope="module")
 def growth():
-    spec = importlib.util.spec_from_file_location("growth", FOLDER / "growth.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["growth"] = module
-    spec.loader.exec_module(module)
-    return module
+    return loading.script("benchmarks/growth.py")
 
 
 @pytest.mark.parametrize("wanted", [0.0, 1.0, 2.5])

@@ -1,22 +1,15 @@
 """Drawings of committed results: which rows, and whether they are stale."""
 
-import importlib.util
-import pathlib
 from xml.etree import ElementTree
 
 import pytest
 
-ROOT = pathlib.Path(__file__).parents[1]
+from tests import loading
 
 
 @pytest.fixture(scope="module")
 def table():
-    spec = importlib.util.spec_from_file_location(
-        "results_table", ROOT / "scripts" / "results_table.py"
-    )
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return loading.script("results_table.py")
 
 
 def made(count, metric="test accuracy (%)", slug="delta_embedding"):

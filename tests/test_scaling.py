@@ -1,23 +1,15 @@
 """What devices share of a step, by the bench's own measure at small sizes."""
 
-import importlib.util
-import pathlib
-import sys
-
 import pytest
 
 from jaxemb.analysis import cost
-
-SCRIPT = pathlib.Path(__file__).parents[1] / "scripts" / "benchmarks" / "scaling.py"
+from tests import loading
 
 
 @pytest.fixture(scope="module")
 def measured():
     """By work: one device's cost of all examples, and of an eighth of them."""
-    spec = importlib.util.spec_from_file_location("scaling", SCRIPT)
-    scaling = importlib.util.module_from_spec(spec)
-    sys.modules["scaling"] = scaling  # where its dataclass looks its annotations up
-    spec.loader.exec_module(scaling)
+    scaling = loading.script("benchmarks/scaling.py")
     rows = scaling.measure(scaling.SMALL, counts=(1, 8))
     couples = zip(rows[::2], rows[1::2], strict=True)
     return {one["work"]: (one, eight) for one, eight in couples}, scaling

@@ -346,13 +346,16 @@ def intervals_key(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def to_svg(figure: Figure) -> str:
-    """The figure as SVG text, the same for the same figure: no date, fixed ids."""
+    """The figure as SVG text, the same for the same figure: no date, fixed ids.
+
+    On white wherever it is shown by itself; the report has the page's own background.
+    """
     stream = io.StringIO()
     with matplotlib.rc_context(_STYLE):
         FigureCanvasSVG(figure).print_svg(
             stream, metadata={"Date": None, "Creator": None}
         )
-    return stream.getvalue()
+    return stream.getvalue().replace("<svg ", '<svg style="background: white" ', 1)
 
 
 def save(figure: Figure, path: epath.PathLike, caption: str = "") -> epath.Path:

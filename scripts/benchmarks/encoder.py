@@ -25,7 +25,7 @@ SENTENCES, BUCKETS, BUCKETS_TARGET = 1024, 4, 2
 
 def comparisons() -> list[dict]:
     """The ratios as `scripts/bench` shows them."""
-    ours, theirs = _Ours(), _Theirs()
+    ours, theirs = _Ours(), Theirs()
     if not np.allclose(ours.encode(), theirs.encode(), atol=1e-3):
         raise AssertionError("transformers encodes otherwise")
     if not np.isclose(ours.loss(), theirs.loss(), rtol=1e-3):
@@ -168,7 +168,9 @@ class _Ours:
         return float(metrics["loss"])
 
 
-class _Theirs:
+class Theirs:
+    """The peer: encoding, its loss, steps of tuning."""
+
     def __init__(self):
         import torch
 

@@ -6,6 +6,7 @@ Seconds at a few sizes, the fastest of some turns, and the power of the size tha
 them best: 1 is in proportion, 2 its square. Compiling is not counted. There is no peer.
 """
 
+import functools
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -103,13 +104,14 @@ def _load(rows: int) -> Run:
     return run
 
 
-def _skip_gram(vocab: int) -> Run:
+def _word_vectors(name: str, vocab: int = 100_000, dim: int = 100) -> Run:
     import train_vectors
 
     from jaxemb import static
 
-    ours = train_vectors._Ours(train_vectors._zipf(vocab), static.SkipGram())
-    return lambda: ours._run(8)
+    objective = {"skip-gram": static.SkipGram, "CBOW": static.CBOW}[name]()
+    ours = train_vectors.Ours(train_vectors.zipf(vocab), objective, dim)
+    return lambda: ours.run(8)
 
 
 def _analogies(rows: int) -> Run:
@@ -315,11 +317,20 @@ def _doubling(first: int, count: int = 4) -> tuple[int, ...]:
 
 LINES = (
     Line("load word2vec text, 300-d", "words", _doubling(25_000), _load),
+    *(
+        Line(
+            f"{name}, 100-d, 8 updates",
+            "vocabulary",
+            (10_000, 100_000, 1_000_000),
+            functools.partial(_word_vectors, name),
+        )
+        for name in ("skip-gram", "CBOW")
+    ),
     Line(
-        "skip-gram, 100-d, 8 updates",
-        "vocabulary",
-        (10_000, 100_000, 1_000_000),
-        _skip_gram,
+        "skip-gram, 100,000 words, 8 updates",
+        "dimension",
+        (50, 100, 200, 300),
+        lambda dim: _word_vectors("skip-gram", dim=dim),
     ),
     Line("512 analogies, 300-d", "vocabulary", _doubling(25_000), _analogies),
     Line("similarity, 1,000 resamples", "pairs", _doubling(500), _similarity),

@@ -26,15 +26,15 @@ def _skip_gram(side: str) -> Work:
     import train_vectors
 
     folder = tempfile.TemporaryDirectory()
-    path, text = train_vectors._corpus(Path(folder.name))
+    path, text = train_vectors.wikitext(Path(folder.name))
     if side == "jaxemb":
         from jaxemb import static
 
         objective = static.SkipGram(
             window=train_vectors.WINDOW, negatives=train_vectors.NEGATIVES
         )
-        return lambda: train_vectors._Ours(text, objective).rate()
-    return lambda: (folder, train_vectors._gensim_rate(path, 1, 2))
+        return lambda: train_vectors.Ours(text, objective).rate()
+    return lambda: (folder, train_vectors.gensim_rate(path, 1, 2))
 
 
 def _encoding(side: str) -> Work:
@@ -44,7 +44,7 @@ def _encoding(side: str) -> Work:
         return growth.encoding(128)
     import encoder
 
-    return encoder._Theirs().encode
+    return encoder.Theirs().encode
 
 
 def _tuning(side: str) -> Work:
@@ -53,31 +53,31 @@ def _tuning(side: str) -> Work:
 
         from jaxemb import perturb
 
-        step = perturbed._Step(perturb.plain())
+        step = perturbed.Step(perturb.plain())
         return lambda: [step.take() for _ in range(2)]
     import encoder
 
-    theirs = encoder._Theirs()
+    theirs = encoder.Theirs()
     return lambda: [theirs.step() for _ in range(2)]
 
 
 def _map(side: str) -> Work:
     import spaces
 
-    languages = spaces._languages(spaces.LARGE)
-    function = spaces._map if side == "jaxemb" else spaces._map_in_numpy
+    languages = spaces.languages(spaces.LARGE)
+    function = spaces.mapped if side == "jaxemb" else spaces.map_in_numpy
     return lambda: function(*languages)
 
 
 def _translations(side: str) -> Work:
     import spaces
 
-    languages = spaces._languages(spaces.WORDS)
+    languages = spaces.languages(spaces.WORDS)
     if side == "jaxemb":
         from jaxemb.spaces import retrieval
 
-        return lambda: retrieval.csls(*spaces._map(*languages), spaces.TOP)
-    return lambda: spaces._translate_in_numpy(*spaces._map_in_numpy(*languages))
+        return lambda: retrieval.csls(*spaces.mapped(*languages), spaces.TOP)
+    return lambda: spaces.translate_in_numpy(*spaces.map_in_numpy(*languages))
 
 
 WORK = {

@@ -27,7 +27,7 @@ def comparisons() -> list[dict]:
     from jaxemb import perturb
 
     ascent = perturb.Ascent(epsilon=1e-2, eta=1e-2, sigma=1e-3)
-    plain = _Step(perturb.plain())
+    plain = Step(perturb.plain())
     before = plain.take()
     rows = []
     for name, objective in (
@@ -35,7 +35,7 @@ def comparisons() -> list[dict]:
         ("SMART", perturb.smart(ascent)),
         ("ALICE", perturb.alice(ascent)),
     ):
-        own = _Step(objective)
+        own = Step(objective)
         if own.take() <= before:
             raise AssertionError(f"{name} has no higher loss than the plain one")
         pairs = by_turns(own.take, plain.take, REPEATS)
@@ -48,7 +48,9 @@ def comparisons() -> list[dict]:
     return rows
 
 
-class _Step:
+class Step:
+    """A classifier, and steps of tuning it with an objective."""
+
     def __init__(self, objective):
         import jax
         import jax.numpy as jnp

@@ -121,16 +121,16 @@ def _by_pymanopt(grams, c: float, lowest: float, seed: int) -> tuple[float, floa
 
 
 def _maps(words: int) -> dict:
-    source, target, seed = _languages(words)
-    expected, found = (f(source, target, seed) for f in (_map_in_numpy, _map))
+    source, target, seed = languages(words)
+    expected, found = (f(source, target, seed) for f in (map_in_numpy, mapped))
     for ours, theirs in zip(found, expected, strict=True):
         # Rows of length 1; a column's sign is as good as the other.
         if not np.allclose(np.abs(ours), np.abs(theirs), atol=1e-3):
             raise AssertionError("numpy maps otherwise")
     del expected, found
     pairs = by_turns(
-        lambda: _map(source, target, seed),
-        lambda: _map_in_numpy(source, target, seed),
+        lambda: mapped(source, target, seed),
+        lambda: map_in_numpy(source, target, seed),
         REPEATS,
     )
     note = f"{statistics.median(p[0] for p in pairs) * 1e3:.0f} ms"
@@ -141,13 +141,13 @@ def _maps(words: int) -> dict:
 def _translations() -> dict:
     from jaxemb.spaces import retrieval
 
-    languages = _languages(WORDS)
+    both = languages(WORDS)
 
     def ours():
-        return retrieval.csls(*_map(*languages), TOP, own_penalty=False).rows
+        return retrieval.csls(*mapped(*both), TOP, own_penalty=False).rows
 
     def theirs():
-        return _translate_in_numpy(*_map_in_numpy(*languages))
+        return translate_in_numpy(*map_in_numpy(*both))
 
     same = float(np.mean(ours() == theirs()))
     if same < 0.999:  # a few words have two translations as near as rounding tells
@@ -166,7 +166,7 @@ def _translations() -> dict:
     return row(work, "VecMap's algorithm in numpy", pairs, 3, note)
 
 
-def _languages(words: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def languages(words: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Two noisy rotations of one space, and the first words as a dictionary."""
     rng = np.random.default_rng(0)
     latent = rng.normal(size=(words, DIM)) / np.sqrt(np.arange(1, DIM + 1))
@@ -180,7 +180,7 @@ def _languages(words: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return source, target, pairs
 
 
-def _map(source, target, seed) -> tuple[np.ndarray, np.ndarray]:
+def mapped(source, target, seed) -> tuple[np.ndarray, np.ndarray]:
     from jaxemb.spaces import align
     from jaxemb.spaces.normalize import UnitCenterUnit
 
@@ -194,7 +194,7 @@ def _map(source, target, seed) -> tuple[np.ndarray, np.ndarray]:
     )
 
 
-def _map_in_numpy(source, target, seed) -> tuple[np.ndarray, np.ndarray]:
+def map_in_numpy(source, target, seed) -> tuple[np.ndarray, np.ndarray]:
     """The steps on all words one after the other, in 32 bits, as VecMap takes them."""
 
     def unit(rows):
@@ -216,7 +216,7 @@ def _map_in_numpy(source, target, seed) -> tuple[np.ndarray, np.ndarray]:
     return unit(source), unit(target)
 
 
-def _translate_in_numpy(source, target, batch: int = 1000) -> np.ndarray:
+def translate_in_numpy(source, target, batch: int = 1000) -> np.ndarray:
     """In batches, the ten largest one after the other, as VecMap's program does."""
 
     def largest(scores):

@@ -5,8 +5,7 @@
 Both train on WikiText-2 (2 million words) with the same settings, by turns; gensim has
 it as a `corpus_file`, its fastest way, and the number of workers that is best here.
 Compilation, which a run pays once, is left out and told in the note. With `--cost`:
-nanoseconds a word by part of the work, and as vocabulary and dimension grow, which
-`cost.json` beside this file then keeps.
+nanoseconds a word by part of the work, which `cost.json` beside this file then keeps.
 """
 
 import collections
@@ -33,17 +32,17 @@ def comparisons() -> list[dict]:
     from jaxemb import static
 
     with tempfile.TemporaryDirectory() as folder:
-        path, text = _corpus(Path(folder))
+        path, text = wikitext(Path(folder))
         rows = []
         objectives = {
             1: static.SkipGram(window=WINDOW, negatives=NEGATIVES),
             0: static.CBOW(window=WINDOW, negatives=NEGATIVES),
         }
         for sg, objective in objectives.items():
-            workers = max(WORKERS, key=lambda n: _gensim_rate(path, sg, n, epochs=1))
-            ours = _Ours(text, objective)
+            workers = max(WORKERS, key=lambda n: gensim_rate(path, sg, n, epochs=1))
+            ours = Ours(text, objective)
             pairs = [
-                (ours.rate(), _gensim_rate(path, sg, workers)) for _ in range(REPEATS)
+                (ours.rate(), gensim_rate(path, sg, workers)) for _ in range(REPEATS)
             ]
             rates = [statistics.median(side) for side in zip(*pairs, strict=True)]
             note = (
@@ -63,7 +62,7 @@ def _inverse(rates) -> list[tuple[float, float]]:
     return [(1 / ours, 1 / theirs) for ours, theirs in rates]
 
 
-def _corpus(folder: Path) -> tuple[Path, Any]:
+def wikitext(folder: Path) -> tuple[Path, Any]:
     from jaxemb.data import corpus
     from jaxemb.data.corpus import readers
 
@@ -75,7 +74,7 @@ def _corpus(folder: Path) -> tuple[Path, Any]:
     return path, text
 
 
-def _gensim_rate(path: Path, sg: int, workers: int, epochs: int = EPOCHS) -> float:
+def gensim_rate(path: Path, sg: int, workers: int, epochs: int = EPOCHS) -> float:
     from gensim.models import Word2Vec
 
     model = Word2Vec(
@@ -98,7 +97,7 @@ def _gensim_rate(path: Path, sg: int, workers: int, epochs: int = EPOCHS) -> flo
     return epochs * model.corpus_total_words / (time.perf_counter() - start)
 
 
-class _Ours:
+class Ours:
     """The step and the batches of `static.train`, without its files."""
 
     def __init__(self, text: Any, objective: Any, dim: int = DIM):
@@ -114,10 +113,10 @@ class _Ours:
         self._step = train.data_parallel(step)
         self._initial = prepared.state
         start = time.perf_counter()
-        self._run(1)
+        self.run(1)
         self.compile_seconds = time.perf_counter() - start
 
-    def _run(self, steps: int) -> float:
+    def run(self, steps: int) -> float:
         """Takes the first steps of a run; returns the seconds."""
         import jax
 
@@ -137,7 +136,7 @@ class _Ours:
         return time.perf_counter() - start
 
     def rate(self) -> float:
-        return EPOCHS * self._words / self._run(self._steps)
+        return EPOCHS * self._words / self.run(self._steps)
 
 
 def _glove(text: Any, folder: Path) -> dict:
@@ -192,25 +191,6 @@ def _glove_by_loop(tables, squares, rows, columns, counts, settings) -> None:
             squares[name][place] += step * step
 
 
-def growth() -> list[dict[str, str]]:
-    """Nanoseconds a word of skip-gram and CBOW, by vocabulary and dimension."""
-    from jaxemb import static
-
-    rows = []
-    for vocab, dim in ((10_000, 100), (100_000, 100), (1_000_000, 100), (100_000, 300)):
-        text = _zipf(vocab)
-        row = {"vocabulary": f"{vocab:,}", "dimension": str(dim)}
-        for name, objective in (
-            ("skip-gram", static.SkipGram()),
-            ("CBOW", static.CBOW()),
-        ):
-            row[f"{name}, ns a word"] = (
-                f"{1e9 / _Ours(text, objective, dim).rate():.0f}"
-            )
-        rows.append(row)
-    return rows
-
-
 def profile() -> list[dict[str, str]]:
     """Nanoseconds a word of each part of a step, by itself, on WikiText-2."""
     from jaxemb import static
@@ -218,7 +198,7 @@ def profile() -> list[dict[str, str]]:
 
     rows = []
     with tempfile.TemporaryDirectory() as folder:
-        _, text = _corpus(Path(folder))
+        _, text = wikitext(Path(folder))
         training = static.Training(dim=DIM, epochs=EPOCHS)
         for name, objective in (
             ("skip-gram", static.SkipGram()),
@@ -226,7 +206,7 @@ def profile() -> list[dict[str, str]]:
         ):
             prepared = trainer.Prepared(text, objective, training)
             parts = _parts(prepared, objective, len(text.words))
-            whole = 1e9 / _Ours(text, objective).rate()
+            whole = 1e9 / Ours(text, objective).rate()
             shown = {part: f"{value:.0f}" for part, value in parts.items()}
             rows.append({"ns a word": name, **shown, "a whole run": f"{whole:.0f}"})
     return rows
@@ -294,7 +274,7 @@ def _parts(prepared: Any, objective: Any, vocab: int) -> dict[str, float]:
     return parts
 
 
-def _zipf(vocab: int, words: int = 1_000_000, length: int = 25) -> Any:
+def zipf(vocab: int, words: int = 1_000_000, length: int = 25) -> Any:
     """Text of independent words; only counts, ids and sentences matter to speed."""
     from jaxemb.data.corpus import Corpus
 
@@ -315,11 +295,9 @@ if __name__ == "__main__":
 
     runtime.keep_freed_memory()  # as every experiment does
     if sys.argv[1:] == ["--cost"]:
-        cost = {"parts": profile(), "growth": growth()}
-        for rows in cost.values():
-            terminal.print_table(rows)
-            print()
-        kept = {"commit": results.commit(), **results.environment(), **cost}
+        parts = profile()
+        terminal.print_table(parts)
+        kept = {"commit": results.commit(), **results.environment(), "parts": parts}
         text = json.dumps(kept, indent=1, ensure_ascii=False) + "\n"
         (Path(__file__).parent / "cost.json").write_text(text)
     else:
