@@ -43,7 +43,19 @@ def _sick(config: Config) -> Task:
     parts = [_read(found, part).pairs for part in ("train", "validation", "test")]
     pairs = [pair for part in parts for pair in part]
     data = counted(found, len(pairs))
-    return _encode(config, pairs, (data,), splits=ends(*map(len, parts)))
+    train, _, test = (
+        [(pair.premise.lower(), pair.hypothesis.lower()) for pair in part]
+        for part in parts
+    )
+    seen = set(train)
+    again = sum(texts in seen for texts in test)
+    return _encode(
+        config,
+        pairs,
+        (data,),
+        splits=ends(*map(len, parts)),
+        notes={"test_pairs_that_are_in_training": again},
+    )
 
 
 def _multinli(config: Config) -> Task:

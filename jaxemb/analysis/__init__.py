@@ -4,13 +4,22 @@ from etils import epy
 
 with epy.lazy_api_imports(globals()):  # a table needs no matplotlib
     from jaxemb.analysis import (
+        alpha,
         checkpoint,
+        contexts,
+        cost,
         delta,
         dimensions,
         figures,
         fuzzy,
+        geometry,
+        lexicon,
+        linear,
+        meta,
         pruning,
+        reconstruction,
         report,
+        tsne,
         vocabulary,
     )
     from jaxemb.analysis.checkpoint import embedding_table, parameters
@@ -24,12 +33,19 @@ with epy.lazy_api_imports(globals()):  # a table needs no matplotlib
     )
 
 __all__ = [
+    "alpha",
     "checkpoint",
+    "contexts",
+    "cost",
     "delta",
     "dimensions",
     "embedding_table",
     "figures",
     "fuzzy",
+    "geometry",
+    "lexicon",
+    "linear",
+    "meta",
     "moved_fraction",
     "nearest",
     "neighbour_shift",
@@ -37,7 +53,9 @@ __all__ = [
     "norm_ranking",
     "parameters",
     "pruning",
+    "reconstruction",
     "report",
     "row_norms",
+    "tsne",
     "vocabulary",
 ]

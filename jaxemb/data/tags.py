@@ -42,8 +42,9 @@ def spans(tags: Sequence[str], scheme: Scheme | None = None) -> list[Span]:
 
     Without a scheme in conlleval mode, by the rules of that program. It reads all three
     alike and makes the best of tags that do not fit together: an I after O, or of
-    another type than the tag before it, begins a span. (E and S, which it does not
-    know, as in its ports: both end a span, S begins one.)
+    another type than the tag before it, begins a span. It has no rules for S and
+    odd ones for E (a B right after an E begins none), so that both are read as its
+    ports do: they end a span, S begins one.
 
     Args:
       tags: one a word.

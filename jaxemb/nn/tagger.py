@@ -101,10 +101,35 @@ class Tagger(nn.Module):
     ) -> Int[Array, "batch length"]:
         """The best tags, under the constraints if there are any; 0 at padding."""
         emissions = self(vectors, mask, deterministic=True)
-        if self.head == "crf":
-            return self.crf.decode(emissions, mask)[0]
-        if self.constraints is None:
+        if self.head == "softmax" and self.constraints is None:
             return jnp.where(mask, jnp.argmax(emissions, axis=-1), 0)
+        return crf.decode(emissions, mask, self._chain())[0]
+
+    def k_best(
+        self,
+        vectors: Float[Array, "batch length dim"],
+        mask: Bool[Array, "batch length"],
+        k: int,
+    ) -> tuple[Int[Array, "batch {k} length"], Float[Array, "batch {k}"]]:
+        """The k best tags of each sentence and their scores, as `crf.k_best`."""
+        emissions = self(vectors, mask, deterministic=True)
+        return crf.k_best(emissions, mask, self._chain(), k)
+
+    def marginals(
+        self,
+        vectors: Float[Array, "batch length dim"],
+        mask: Bool[Array, "batch length"],
+    ) -> Float[Array, "batch length {self.classes}"]:
+        """`p(y_t)` as it is trained, word by word or of the chain; 0 at padding."""
+        emissions = self(vectors, mask, deterministic=True)
+        if self.head == "crf":
+            return self.crf.marginals(emissions, mask)
+        return jnp.where(mask[..., None], nn.softmax(emissions), 0)
+
+    def _chain(self) -> crf.Chain:
+        """What decoding goes by: without a CRF only what is forbidden."""
+        if self.head == "crf":
+            return self.crf.chain()
         square, row = jnp.zeros((self.classes, self.classes)), jnp.zeros(self.classes)
-        chain = self.constraints.apply(crf.Chain(square, row, row))
-        return crf.decode(emissions, mask, chain)[0]
+        chain = crf.Chain(square, row, row)
+        return chain if self.constraints is None else self.constraints.apply(chain)

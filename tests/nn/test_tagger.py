@@ -1,3 +1,5 @@
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -92,6 +94,37 @@ def test_a_crf_head_is_the_chain_over_the_emissions():
 
 
 @pytest.mark.parametrize("head", ["softmax", "crf"])
+def test_marginals_and_the_best_paths_are_those_of_all_paths(head):
+    module, variables = start(head=head)
+    noise = np.random.default_rng(0)
+    scores = {"transitions": np.zeros((3, 3)), "start": np.zeros(3), "end": np.zeros(3)}
+    if head == "crf":
+        scores = {name: noise.normal(size=x.shape) for name, x in scores.items()}
+        variables["params"]["crf"] = {k: jnp.asarray(x) for k, x in scores.items()}
+    emissions = np.asarray(module.apply(variables, X, M, deterministic=True))
+    marginals = np.asarray(module.apply(variables, X, M, method="marginals"))
+    paths, found = module.apply(variables, X, M, 4, method="k_best")
+    for b, length in enumerate(MASK.sum(axis=1)):
+        totals = {}
+        for path in itertools.product(range(3), repeat=int(length)):
+            total = scores["start"][path[0]] + scores["end"][path[-1]]
+            total += sum(emissions[b, t, tag] for t, tag in enumerate(path))
+            totals[path] = total + sum(
+                scores["transitions"][pair] for pair in itertools.pairwise(path)
+            )
+        best = sorted(totals, key=totals.__getitem__, reverse=True)[:4]
+        np.testing.assert_array_equal(paths[b, : len(best), :length], best)
+        np.testing.assert_allclose(
+            found[b, : len(best)], [totals[path] for path in best], rtol=1e-5, atol=1e-5
+        )
+        expected = np.zeros((5, 3))
+        for path, total in totals.items():
+            expected[range(int(length)), path] += np.exp(total)
+        expected /= sum(map(np.exp, totals.values()))
+        np.testing.assert_allclose(marginals[b], expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("head", ["softmax", "crf"])
 def test_constraints_hold_in_decoding(head):
     bound = crf.Constraints(*tags_lib.allowed(["O", "B-X", "I-X"]))
     module, variables = start(head=head, constraints=bound)
@@ -106,3 +139,6 @@ def test_constraints_hold_in_decoding(head):
         assert all(
             bound.transitions[a][b] for a, b in zip(path, path[1:], strict=False)
         )
+    best, scores = module.apply(variables, X, M, 2, method="k_best")
+    np.testing.assert_array_equal(best[:, 0], tags)
+    assert np.isfinite(scores[:, 0]).all()

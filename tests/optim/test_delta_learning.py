@@ -86,7 +86,7 @@ def test_1_prox_converges_to_the_closed_form():
 
 
 def test_2_the_optimum_satisfies_kkt():
-    c = 0.02
+    c = 0.07
     transform = optax.chain(optax.sgd(0.2), optim.group_lasso_prox(0.2, c))
     _, params, frozen = train("delta", transform, 3000)
     module, _, _ = start("delta")
@@ -95,7 +95,9 @@ def test_2_the_optimum_satisfies_kkt():
     delta = np.asarray(params["delta"])
     zero = ~delta.any(axis=1)
     steepness = np.linalg.norm(gradient, axis=1)
-    assert 3 < zero.sum() < VOCAB - 2  # unseen, padding, and some seen words
+    seen = slice(1, SEEN)
+    assert zero[seen].any() and not zero[seen].all()
+    assert (steepness[seen] > 0).all()  # zero rows too: the task would move them
     assert (steepness[zero] <= c).all()
     for row in np.flatnonzero(~zero):
         expected = -c * delta[row] / np.linalg.norm(delta[row])
