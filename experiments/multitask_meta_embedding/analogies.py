@@ -1,5 +1,6 @@
 """Table 3: do models that learned similarity answer analogies?"""
 
+import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -116,6 +117,7 @@ def _models(
         "items": count,
         "seeds": len(seeds),
         "runs": [list(run) for run in runs],
+        "encoders": hashlib.sha256(encoders.tobytes()).hexdigest(),
     }
     folder = Path(config.workdir) / "asked"
     found, recorded = training.kept(folder, described, compute)

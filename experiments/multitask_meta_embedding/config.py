@@ -76,9 +76,9 @@ class MultiTask:
     """Of the siamese layers above it."""
     supervisions: tuple[Supervision, ...] = ("OLS", "NLL", "Brier")
     distance: Distance = "manhattan"
-    weights: tuple[float, ...] = (0.1, 1.0, 10.0)
+    weights: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0)
     """λ, of a reconstruction that is 1 where nothing is reconstructed; chosen for each
-    loss and each list held out by pairs of the other lists, with Brier and one seed.
+    pair of losses and each list held out by pairs of the other lists, with one seed.
     Nothing is chosen where there is but one."""
     epochs: int = 20
     """At most: the epoch of the highest correlation on pairs held out counts."""

@@ -1,5 +1,6 @@
 """Table 4 and Fig. 3: taggers and classifiers, with and without reconstruction."""
 
+import dataclasses
 import functools
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -20,7 +21,7 @@ from jaxemb import losses, terminal, train
 from jaxemb import nn as jnn
 from jaxemb.analysis import figures
 from jaxemb.analysis import meta as analysis
-from jaxemb.data import batching
+from jaxemb.data import batching, files
 from jaxemb.eval import intervals
 from jaxemb.train import checkpoints, results
 
@@ -104,27 +105,28 @@ def run(config: Config, task: str, workdir: Path) -> Outcome:
     """Trains every encoder on every system, all seeds at once, or finds it done."""
     texts = data.load_texts(config, task)
     batches = Batches(texts, config)
-    curves: dict[str, dict[str, dict[str, np.ndarray]]] = {}
+    trained: dict[str, dict[str, Trained]] = {}
     parts = set()
     for encoder in config.extrinsic.encoders:
-        curves[encoder] = {}
+        trained[encoder] = {}
         for system in systems(texts):
-            folder = epath.Path(workdir) / task / encoder / _folder(system)
-            Trainer(config, texts, batches, encoder, system).fit(folder)
-            parts.add(Path(folder))
-            curves[encoder][system] = _read(folder, config.extrinsic.seeds)
-            best = np.mean(_at_best(curves[encoder][system])["test"])
+            folder = Path(workdir) / task / encoder / _folder(system)
+            Trainer(config, texts, batches, encoder, system).fit(epath.Path(folder))
+            parts.add(folder)
+            found = Trained.read(folder, config.extrinsic.seeds)
+            trained[encoder][system] = found
             if config.run.progress:
-                terminal.say(f"{task}, {_ENCODERS[encoder]}, {system}: {best:.2f}")
-    outcome = _Analysis(config, task, texts, curves)
+                best = f"{found.test.mean():.2f}"
+                terminal.say(f"{task}, {_ENCODERS[encoder]}, {system}: {best}")
+    outcome = _Analysis(config, task, texts, trained)
     outcome.write_figures(workdir / "figures")
     told = {
         f"{_TITLES[task]}, data": dict(texts.told),
         f"{_TITLES[task]}, dev (%) by epoch, the mean over seeds": {
             f"{_ENCODERS[encoder]}, {system}": np.round(
-                one["dev"].mean(axis=0), 2
+                one.dev_by_epoch.mean(axis=0), 2
             ).tolist()
-            for encoder, of in curves.items()
+            for encoder, of in trained.items()
             for system, one in of.items()
         },
     }
@@ -134,6 +136,38 @@ def run(config: Config, task: str, workdir: Path) -> Outcome:
 def systems(texts: data.Texts) -> tuple[str, ...]:
     """Every source alone, all side by side, and the two autoencoders."""
     return (*texts.ensemble.names, CONC, META, CONTROL)
+
+
+@dataclasses.dataclass(frozen=True)
+class Trained:
+    """What the seeds of one encoder on one system came to; accuracies in per cent."""
+
+    dev_by_epoch: np.ndarray  # seeds epochs
+    dev: np.ndarray  # of each seed's best epoch on dev
+    test: np.ndarray  # at that epoch
+    right: np.ndarray  # seeds examples: the labels of test that are right, likewise
+    labels: np.ndarray  # of each example
+
+    @classmethod
+    def read(cls, folder: Path, seeds: int) -> "Trained":
+        """From what a finished run left."""
+        lines = train.evaluations(epath.Path(folder), "dev/accuracy")
+        dev = np.array(
+            [[one[f"dev/accuracy/{s}"] for one in lines] for s in range(seeds)]
+        )
+        best = dev.argmax(axis=1)
+        kept = []
+        for seed, epoch in enumerate(best):
+            with np.load(_hits_path(folder, lines[epoch]["step"])) as found:
+                kept.append((found["right"][seed], found["labels"]))
+        right = np.stack([one for one, _ in kept]).astype(np.int64)
+        labels = kept[0][1].astype(np.int64)
+        test = 100 * right.sum(axis=1) / labels.sum()
+        return cls(dev, dev.max(axis=1), test, right, labels)
+
+
+def _hits_path(folder: Path, step: int) -> Path:
+    return folder / "test" / f"{int(step)}.npz"
 
 
 class Trainer:
@@ -149,6 +183,9 @@ class Trainer:
             table, known = ensemble.matrices[place], ensemble.known[:, [place]]
         else:
             table, known = ensemble.concatenate(), ensemble.known
+        # Rows have length 1, one a source. What is read has numbers of variance 1:
+        # from small ones, single sources learn for many epochs more.
+        table = table * np.sqrt(table.shape[1] / known.shape[1])
         self._table, self._known = table.astype(np.float32), known
         self._module = self._build(encoder, system)
         self._weight = self._settings.weight if system == META else 0.0
@@ -197,7 +234,7 @@ class Trainer:
             plan,
             steps,
             folder,
-            evaluate=lambda state: self._evaluate(state, programs.hits),
+            evaluate=lambda state: self._evaluate(state, programs.hits, Path(folder)),
             evaluate_every=epoch,
             save_every=steps,
             keep=1,
@@ -206,20 +243,26 @@ class Trainer:
             progress=self._config.run.progress,
         )
 
-    def _evaluate(self, state, hits) -> dict[str, float]:
+    def _evaluate(self, state, hits, folder: Path) -> dict[str, float]:
+        """Accuracies; which labels of test are right goes to a file of the epoch."""
         scores = {}
         for part in ("dev", "test"):
-            right, total = 0, 0
+            right, labels = [], []
             for batch in self._batches.held_out(part, self._table, self._known):
+                real = batch["weight"] > 0
                 found = hits(state.params, batch)
-                right, total = (
-                    right + np.asarray(found[0]),
-                    total + np.asarray(found[1]),
-                )
-            values = 100 * right / total
+                right.append(np.asarray(found[0])[:, real])
+                labels.append(np.asarray(found[1])[0, real])
+            whole = np.concatenate(right, axis=1), np.concatenate(labels)
+            values = 100 * whole[0].sum(axis=1) / whole[1].sum()
             scores[f"{part}/accuracy"] = float(np.mean(values))
             for seed, value in enumerate(values):
                 scores[f"{part}/accuracy/{seed}"] = float(value)
+        path = _hits_path(folder, int(state.step[0]))
+        path.parent.mkdir(exist_ok=True)
+        with files.write_atomically(path) as part, part.open("wb") as stream:
+            small = [one.astype(np.int16) for one in whole]
+            np.savez_compressed(stream, right=small[0], labels=small[1])
         return scores
 
 
@@ -257,15 +300,14 @@ def _programs(
 
     @functools.partial(train.over_models, in_axes=(0, None))
     def hits(params, batch):
-        """Right and all labels of a batch."""
+        """Of each example of a batch: right labels, and all."""
         variables = {"params": params}
         logits, _ = module.apply(variables, *_inputs(batch), deterministic=True)
         right = jnp.argmax(logits, axis=-1) == batch["labels"]
-        weights = batch["weight"].reshape(-1, *[1] * (right.ndim - 1))
-        counted = jnp.broadcast_to(weights > 0, right.shape)
-        if tagged:
-            counted &= batch["mask"]
-        return jnp.sum(right & counted), jnp.sum(counted)
+        if not tagged:
+            return right.astype(jnp.int32), jnp.ones(right.shape, jnp.int32)
+        mask = batch["mask"]
+        return jnp.sum(right & mask, axis=1), jnp.sum(mask, axis=1)
 
     # One device: the rows of a batch's table are no examples to be split.
     mesh = train.make_mesh(jax.devices()[:1])
@@ -281,40 +323,28 @@ def _folder(system: str) -> str:
     return system.replace(", λ = 0", "-without-weight").replace("/", "-")
 
 
-def _read(folder: epath.Path, seeds: int) -> dict[str, np.ndarray]:
-    """(seeds, epochs) of dev and test."""
-    lines = train.evaluations(folder, "dev/accuracy")
-    return {
-        part: np.array(
-            [[one[f"{part}/accuracy/{s}"] for one in lines] for s in range(seeds)]
-        )
-        for part in ("dev", "test")
-    }
-
-
-def _at_best(curves: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The scores of each seed at the epoch that is best on dev."""
-    best = curves["dev"].argmax(axis=1)[:, None]
-    return {k: np.take_along_axis(v, best, axis=1)[:, 0] for k, v in curves.items()}
-
-
 class _Analysis:
     """Rows, claims and figures of one task."""
 
-    def __init__(self, config, task, texts, curves):
+    def __init__(
+        self,
+        config: Config,
+        task: str,
+        texts: data.Texts,
+        trained: Mapping[str, Mapping[str, Trained]],
+    ):
         self._config, self._task, self._texts = config, task, texts
-        self._curves = curves
-        self._best = {
-            encoder: {system: _at_best(one) for system, one in of.items()}
-            for encoder, of in curves.items()
-        }
+        self._trained = trained
 
     def rows(self) -> list[results.Row]:
         rows = []
         for part in ("test", "dev"):
-            for encoder, of in self._best.items():
+            for encoder, of in self._trained.items():
                 metric = f"{_TITLES[self._task]} {_ENCODERS[encoder]}, {part} (%)"
-                rows += [summary_row(name, metric, v[part]) for name, v in of.items()]
+                rows += [
+                    summary_row(name, metric, getattr(one, part).tolist())
+                    for name, one in of.items()
+                ]
         if "alignment rate" in self._texts.told:
             rate = 100 * self._texts.told["alignment rate"]
             rows.append(summary_row("phrases", "aligned with tags (%)", [rate]))
@@ -324,8 +354,7 @@ class _Analysis:
         """The paper's, then the controls it lacks, then Fig. 3."""
         claims = []
         title = _TITLES[self._task]
-        for encoder, of in self._best.items():
-            meta = of[META]["test"]
+        for encoder, of in self._trained.items():
             where = f"{title}, {_ENCODERS[encoder]}"
             best = self._best_source(encoder)
             wanted = {
@@ -334,25 +363,38 @@ class _Analysis:
                 "control: it beats the same without reconstruction (λ = 0)": CONTROL,
             }
             for text, worse in wanted.items():
-                claims.append(_claim(f"{text}: {where}", meta, of[worse]["test"]))
-        if {"lstm", "cnn", "gru", "highway"} <= set(self._best):
-            meta = {e: of[META]["test"] for e, of in self._best.items()}
+                claims.append(self._claim(f"{text}: {where}", of[META], of[worse]))
+        if {"lstm", "cnn", "gru", "highway"} <= set(self._trained):
+            meta = {encoder: of[META] for encoder, of in self._trained.items()}
             for other in ("cnn", "gru", "highway"):
                 text = f"the LSTM is the best model: {title}, over {_ENCODERS[other]}"
-                claims.append(_claim(text, meta["lstm"], meta[other]))
+                claims.append(self._claim(text, meta["lstm"], meta[other]))
         return claims + self._speed_claims()
+
+    def _claim(self, text: str, better: Trained, worse: Trained) -> results.Claim:
+        """From the examples of the test and the seeds, both paired."""
+        gaps = 100 * (better.right - worse.right).mean(axis=0)
+        labels = better.labels
+        items = intervals.bootstrap(
+            lambda rows: gaps[rows].sum(axis=-1) / labels[rows].sum(axis=-1),
+            len(labels),
+            resamples=self._config.resamples,
+        )
+        seeds = intervals.paired_t(better.test, worse.test)
+        over = f"{len(labels):,} test examples and over {len(better.test)} seeds"
+        return _verdict(text, intervals.with_spread(items, seeds), f"over {over}")
 
     def _best_source(self, encoder: str) -> str:
         """The one of the highest accuracy on dev."""
-        of = self._best[encoder]
+        of = self._trained[encoder]
         names = self._texts.ensemble.names
-        return max(names, key=lambda name: of[name]["dev"].mean())
+        return max(names, key=lambda name: of[name].dev.mean())
 
     def _speed_claims(self) -> list[results.Claim]:
         if self._task != "pos":
             return []
-        encoder = "lstm" if "lstm" in self._curves else next(iter(self._curves))
-        of = {s: v["dev"] for s, v in self._curves[encoder].items()}
+        encoder = "lstm" if "lstm" in self._trained else next(iter(self._trained))
+        of = {s: one.dev_by_epoch for s, one in self._trained[encoder].items()}
         first = min(_EARLY - 1, self._config.extrinsic.epochs)
         found = {s: analysis.early(v, first) for s, v in of.items()}
         best = self._best_source(encoder)
@@ -363,7 +405,9 @@ class _Analysis:
                 f"than {worse} is to its own, dev accuracy of epochs 1 to {first} less "
                 f"that of the best epoch of the same run, {_ENCODERS[encoder]}"
             )
-            claims.append(_claim(text, found[META], found[worse]))
+            gap = intervals.paired_t(found[META], found[worse])
+            over = f"paired t over {len(found[META])} seeds"
+            claims.append(_verdict(text, gap, over))
         for worse in (best, CONTROL):
             text = f"seeds of Meta differ less at the end than those of {worse}"
             claims.append(_spread_claim(text, of[META][:, -1], of[worse][:, -1]))
@@ -371,22 +415,22 @@ class _Analysis:
 
     def write_figures(self, folder: Path) -> None:
         """Fig. 3: dev accuracy against epochs, of every encoder."""
-        for encoder, of in self._curves.items():
+        for encoder, of in self._trained.items():
             title = f"{_TITLES[self._task]}, {_ENCODERS[encoder]}: dev accuracy (%)"
+            curves = {system: one.dev_by_epoch for system, one in of.items()}
             figures.save(
-                analysis.learning_curves({s: v["dev"] for s, v in of.items()}, title),
+                analysis.learning_curves(curves, title),
                 folder / f"{self._task}-{encoder}.svg",
                 f"{title}, mean and 95 % band of {self._config.extrinsic.seeds} seeds.",
             )
 
 
-def _claim(text: str, better, worse) -> results.Claim:
-    gap = intervals.paired_t(list(better), list(worse))
+def _verdict(text: str, gap: intervals.Interval, over: str) -> results.Claim:
     return results.Claim(
         claim=text,
         verdict=intervals.verdict(gap.low, gap.high),
         evidence=f"difference {gap.mean:+.2f} points [{gap.low:.2f}, {gap.high:.2f}], "
-        f"paired t over {len(better)} seeds",
+        f"{over}",
     )
 
 

@@ -20,6 +20,10 @@ from jaxemb.train import results
 
 WITHOUT = ", λ = 0"
 DEFAULT = "pairs"  # what is taken away from supervision unless a control says otherwise
+BRIER = "Brier"  # what supervises controls and ablations
+
+# λ by supervision and by the list held out.
+Weights = Mapping[str, Mapping[int, float]]
 
 
 @dataclasses.dataclass
@@ -162,11 +166,6 @@ class Measurer:
     def supervised(self) -> None:
         """All pairs of losses, then the controls, with λ by pairs held out."""
         settings = self._config.multitask
-        chosen = {loss: self.weights(loss) for loss in self._config.losses}
-        self.measured.told["λ"] = {
-            loss: {self._world.pool.names[h]: w for h, w in weights.items()}
-            for loss, weights in chosen.items()
-        }
         self.measured.told["pairs removed from supervision"] = {
             control: {
                 one.name: one.removed
@@ -177,11 +176,13 @@ class Measurer:
         }
         # Without reconstruction its loss does not matter: any of them.
         first = self._config.losses[0]
-        nothing = dict.fromkeys(self._lists, 0.0)
-        self.pieces(first, nothing, settings, supervisions=("Brier",), suffix=WITHOUT)
-        for loss, weights in chosen.items():
-            self.pieces(loss, weights, settings)
-            self.pieces(loss, weights, settings, supervisions=(UNLABELLED,))
+        nothing = {BRIER: dict.fromkeys(self._lists, 0.0)}
+        self.pieces(first, nothing, settings, suffix=WITHOUT)
+        for loss in self._config.losses:
+            weights = self.weights(loss)
+            self.pieces(loss, weights, settings, keep=True)
+            brier = weights[BRIER if BRIER in weights else settings.supervisions[-1]]
+            self.pieces(loss, {UNLABELLED: brier}, settings)
             if settings.paper_seeds:
                 self.pieces(
                     *(loss, weights, settings, settings.paper_seeds),
@@ -190,78 +191,86 @@ class Measurer:
                 )
             for control in settings.controls:
                 self.pieces(
-                    *(loss, weights, settings, settings.control_seeds),
-                    supervisions=("Brier",),
+                    *(loss, {BRIER: brier}, settings, settings.control_seeds),
                     control=control,
                     suffix=f", {control}",
                 )
 
-    def weights(self, loss: str) -> dict[int, float]:
-        """For each list held out the λ of the highest correlation on validation pairs.
+    def weights(self, loss: str) -> Weights:
+        """λ of the highest correlation on validation pairs.
 
-        These are of the lists that supervise. Each list has a choice of its own, since
-        what is best on average was chosen by its scores too: they supervise and
-        validate the models of the other lists.
+        These are of the lists that supervise. Each list held out has a choice of its
+        own, since what is best on average was chosen by its scores too: they supervise
+        and validate the models of the other lists. So has each supervision, as its
+        loss has a scale of its own.
         """
-        settings = self._config.multitask
-        if len(settings.weights) == 1:
-            return dict.fromkeys(self._lists, settings.weights[0])
-        runs = [Run("Brier", h, 0, w) for w in settings.weights for h in self._lists]
-        name = f"λ of {TITLES[loss]}"
-        arrays, seconds = self._trained(loss, settings, runs, name=name)
-        self._tell_seconds("the choice of λ", loss, seconds)
-        dev = np.where(np.isnan(arrays["dev"]), -1.0, arrays["dev"])  # diverged
-        best = dev.max(axis=1).reshape(len(settings.weights), -1)
-        chosen = [settings.weights[place] for place in best.argmax(axis=0)]
-        return dict(zip(self._lists, chosen, strict=True))
+        kinds = self._config.multitask.supervisions
+        found = {kind: self._weights_of(loss, kind) for kind in kinds}
+        names = self._world.pool.names
+        self.measured.told.setdefault("λ", {})[loss] = {
+            kind: {names[h]: weight for h, weight in of_lists.items()}
+            for kind, of_lists in found.items()
+        }
+        return found
 
-    def _tell_seconds(self, of: str, loss: str, seconds: float) -> None:
+    def _weights_of(self, loss: str, kind: str) -> dict[int, float]:
+        settings, lists = self._config.multitask, self._lists
+        tried = settings.weights
+        if len(tried) == 1:
+            return dict.fromkeys(lists, tried[0])
+        runs = [Run(kind, h, 0, weight) for weight in tried for h in lists]
+        name = f"{TITLES[loss]}-{kind}"
+        arrays, seconds = self._trained(loss, settings, runs, name=f"λ of {name}")
+        self._tell_seconds("the choice of λ", name, seconds)
+        dev = np.where(np.isnan(arrays["dev"]), -1.0, arrays["dev"])  # diverged
+        best = dev.max(axis=1).reshape(len(tried), -1).argmax(axis=0)
+        return dict(zip(lists, [tried[place] for place in best], strict=True))
+
+    def _tell_seconds(self, of: str, name: str, seconds: float) -> None:
         told = self.measured.told.setdefault("seconds of training", {})
-        told.setdefault(of, {})[TITLES[loss]] = seconds
+        told.setdefault(of, {})[name] = seconds
 
     def pieces(
         self,
         loss: str,
-        weights: Mapping[int, float],
+        weights: Weights,
         settings: MultiTask,
         seeds: int | None = None,
         *,
-        supervisions: Sequence[str] | None = None,
         init: str = "glorot",
         control: str = DEFAULT,
+        keep: bool = False,
         suffix: str = "",
     ) -> None:
         """Trains all supervisions × lists × seeds of one loss, and takes them in.
 
         Args:
           loss: of reconstruction.
-          weights: λ of each list held out.
+          weights: of each supervision that is wanted.
           settings: of all runs.
           seeds: how many; those of `settings` unless given.
-          supervisions: likewise.
           init: how weights begin.
           control: what is taken away from supervision.
+          keep: whether encoders are kept, as those of Table 2 are.
           suffix: of the systems' names.
         """
         seeds = settings.seeds if seeds is None else seeds
-        kinds = settings.supervisions if supervisions is None else supervisions
-        runs = self._runs(kinds, seeds, weights)
-        table2 = kinds == settings.supervisions and not suffix
+        runs = _runs(weights, seeds)
         arrays, seconds = self._trained(
             loss,
             settings,
             runs,
             init=init,
             control=control,
-            keep=table2,
+            keep=keep,
             name=f"{TITLES[loss]}{suffix}",
         )
-        if table2:
-            self._tell_seconds("all models of Table 2", loss, seconds)
+        if keep:
+            self._tell_seconds("all models of Table 2", TITLES[loss], seconds)
         of = self._world.pool.of
         told = self.measured.told
         epochs = told.setdefault("epochs chosen", {})
-        for kind in kinds:
+        for kind in weights:
             name = f"{TITLES[loss]}-{kind}{suffix}"
             rows = []
             for seed in range(seeds):
@@ -283,20 +292,10 @@ class Measurer:
 
     def encoders(self, loss: str) -> tuple[list[Run], np.ndarray]:
         """The models of Table 2, of which analogies are asked."""
-        settings, weights = self._config.multitask, self.weights(loss)
-        runs = self._runs(settings.supervisions, settings.seeds, weights)
+        settings = self._config.multitask
+        runs = _runs(self.weights(loss), settings.seeds)
         arrays, _ = self._trained(loss, settings, runs, keep=True, name=TITLES[loss])
         return runs, arrays["encoders"]
-
-    def _runs(
-        self, kinds: Sequence[str], seeds: int, weights: Mapping[int, float]
-    ) -> list[Run]:
-        return [
-            Run(kind, h, seed, weight)
-            for kind in kinds
-            for seed in range(seeds)
-            for h, weight in weights.items()
-        ]
 
     def ablations(self) -> None:
         """Distances of the head, a second hidden layer, plain gradient descent."""
@@ -322,9 +321,8 @@ class Measurer:
             self._ablation(loss, plain, ", SGD 0.05, N(0, 1)", init="paper")
 
     def _ablation(self, loss: str, settings: MultiTask, suffix: str, **how) -> None:
-        weights = dict.fromkeys(self._lists, settings.weights[0])
-        how |= {"supervisions": ("Brier",), "suffix": suffix}
-        self.pieces(loss, weights, settings, **how)
+        weights = {BRIER: dict.fromkeys(self._lists, settings.weights[0])}
+        self.pieces(loss, weights, settings, suffix=suffix, **how)
 
     def _holdouts(self, control: str) -> list[holdout.Holdout]:
         how = DEFAULT if control == "shuffled" else control
@@ -375,6 +373,15 @@ class Measurer:
             )
 
         return self._kept(described, compute)
+
+
+def _runs(weights: Weights, seeds: int) -> list[Run]:
+    return [
+        Run(kind, h, seed, weight)
+        for kind, of_lists in weights.items()
+        for seed in range(seeds)
+        for h, weight in of_lists.items()
+    ]
 
 
 def _tested(config: Config, names: Sequence[str]) -> list[int]:

@@ -289,3 +289,16 @@ def verdict(low: float, high: float) -> Verdict:
     if high < 0:
         return "contradicted"
     return "inconclusive"
+
+
+def verdict_within(low: float, high: float, margin: float) -> Verdict:
+    """What the interval of a difference, claimed to be within a margin of 0, says.
+
+    Supported when all of it is, contradicted when none is, else inconclusive; so is a
+    missing interval (nan).
+    """
+    if -margin < low and high < margin:
+        return "supported"
+    if low > margin or high < -margin:
+        return "contradicted"
+    return "inconclusive"

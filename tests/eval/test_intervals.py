@@ -240,3 +240,18 @@ def test_a_difference_of_means_is_welchs():
         alone.bounds(), np.array(intervals.t_interval(a).bounds()) - 0.5
     )
     assert not intervals.sum_of_means([(1.0, [1.0]), (-1.0, [0.5])]).known
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (-0.5, 0.9, "supported"),
+        (-0.5, 1.0, "inconclusive"),
+        (-1.2, -0.1, "inconclusive"),
+        (1.1, 2.0, "contradicted"),
+        (-3.0, -1.1, "contradicted"),
+        (float("nan"), float("nan"), "inconclusive"),
+    ],
+)
+def test_verdict_within_a_margin(low, high, expected):
+    assert intervals.verdict_within(low, high, 1.0) == expected

@@ -3,11 +3,14 @@
 import dataclasses
 
 import numpy as np
+import pytest
 from etils import epath
+from scipy import stats
 
 from experiments.common import cli
 from experiments.multitask_meta_embedding import data, extrinsic, main, training
 from experiments.multitask_meta_embedding.config import SMOKE
+from jaxemb import train
 from jaxemb.data import recipes
 from jaxemb.train import checkpoints
 
@@ -74,10 +77,117 @@ def test_reviews_are_classified_with_their_mean_reconstructed(tmp_path):
     batches = extrinsic.Batches(texts, config)
     trainer = extrinsic.Trainer(config, texts, batches, "gru", extrinsic.META)
     trainer.fit(epath.Path(tmp_path / "run"))
-    found = extrinsic._read(epath.Path(tmp_path / "run"), settings.seeds)
-    assert found["dev"].shape == found["test"].shape == (2, 1)
+    found = extrinsic.Trained.read(tmp_path / "run", settings.seeds)
+    assert found.dev_by_epoch.shape == (2, 1)
     # Shares of 30 examples, those that only fill a batch up not among them.
-    np.testing.assert_allclose(found["test"] * 0.3, np.round(found["test"] * 0.3))
+    np.testing.assert_array_equal(found.labels, np.ones(30))
+    np.testing.assert_allclose(found.test, 100 * found.right.sum(axis=1) / 30)
+    [line] = train.evaluations(epath.Path(tmp_path / "run"), "test/accuracy")
+    told = [line[f"test/accuracy/{seed}"] for seed in range(2)]
+    np.testing.assert_allclose(found.test, told)
+
+
+def test_what_is_read_has_numbers_of_variance_1():
+    texts = data.load_texts(SMOKE, "pos")
+    batches = extrinsic.Batches(texts, SMOKE)
+    for system in extrinsic.systems(texts):
+        trainer = extrinsic.Trainer(SMOKE, texts, batches, "cnn", system)
+        rows = trainer._table[trainer._known.all(axis=1)]
+        assert np.mean(np.square(rows)) == pytest.approx(1, rel=1e-5)
+
+
+def trained(right, dev=None):
+    """Seeds that have so many labels right in each of some examples of 10 labels."""
+    right = np.asarray(right)
+    labels = np.full(right.shape[1], 10)
+    test = 100 * right.sum(axis=1) / labels.sum()
+    dev = test if dev is None else np.asarray(dev)
+    return extrinsic.Trained(dev[:, None], dev, test, right, labels)
+
+
+def analysis_of(of, resamples=400):
+    config = dataclasses.replace(SMOKE, resamples=resamples)
+    texts = data.load_texts(config, "pos")
+    return extrinsic._Analysis(config, "pos", texts, of)
+
+
+def test_a_claim_is_uncertain_by_examples_and_by_seeds():
+    rng = np.random.default_rng(0)
+    base = rng.integers(3, 6, (5, 400))
+    meta, worse = trained(base + rng.integers(0, 3, (5, 400))), trained(base)
+    one = analysis_of({})
+    claim = one._claim("a beats b", meta, worse)
+    assert (claim.claim, claim.verdict) == ("a beats b", "supported")
+    assert "over 400 test examples and over 5 seeds" in claim.evidence
+    assert one._claim("b beats a", worse, meta).verdict == "contradicted"
+    # Seeds that agree about a few examples: they say nothing of other examples.
+    lucky = base.copy()
+    lucky[:, :3] += 1
+    gap = stats.ttest_rel(trained(lucky).test, worse.test).confidence_interval()
+    assert gap.low > 0
+    few = one._claim("c beats b", trained(lucky), worse)
+    assert few.verdict == "inconclusive"
+    # Half-widths add by squares.
+    low, high = map(float, claim.evidence.split("[")[1].split("]")[0].split(","))
+    gaps = 10 * (meta.right - worse.right).mean(axis=0)
+    by_items = stats.bootstrap(
+        (gaps,), np.mean, n_resamples=2000, method="percentile", rng=0
+    ).confidence_interval
+    by_seeds = stats.ttest_rel(meta.test, worse.test).confidence_interval()
+    mean = gaps.mean()
+    expected = np.hypot(mean - by_items.low, mean - by_seeds.low)
+    assert mean - low == pytest.approx(expected, rel=0.1)
+    expected = np.hypot(by_items.high - mean, by_seeds.high - mean)
+    assert high - mean == pytest.approx(expected, rel=0.1)
+
+
+def test_claims_are_of_the_right_systems():
+    rng = np.random.default_rng(1)
+    texts = data.load_texts(SMOKE, "pos")
+    names = texts.ensemble.names
+    level = {names[0]: 3, names[1]: 5, extrinsic.CONC: 6, extrinsic.CONTROL: 7}
+    level = {**dict.fromkeys(names, 2), **level, extrinsic.META: 8}
+    of = {s: trained(n + rng.integers(0, 2, (3, 90))) for s, n in level.items()}
+    lower = {s: trained(one.right - 2) for s, one in of.items()}
+    found = analysis_of({"cnn": lower, "lstm": of, "gru": lower, "highway": of})
+    claims = {c.claim: c for c in found.claims()}
+    best = f"reconstruction with all sources beats the best source ({names[1]}): UDPoS"
+    gaps = {
+        f"{best}, CNN": 30,
+        "control: it beats all sources side by side (CONC): UDPoS, LSTM": 20,
+        "control: it beats the same without reconstruction (λ = 0): UDPoS, GRU": 10,
+        "the LSTM is the best model: UDPoS, over CNN": 20,
+    }
+    for text, gap in gaps.items():
+        assert claims[text].verdict == "supported"
+        told = float(claims[text].evidence.split()[1])
+        assert told == pytest.approx(gap, abs=1.5)
+    even = claims["the LSTM is the best model: UDPoS, over Highway"]
+    assert even.verdict == "inconclusive"
+
+
+def test_faster_is_nearer_its_own_best_early():
+    """Whatever the level; and steadier is of less variance at the end."""
+    rng = np.random.default_rng(2)
+    epochs = np.linspace(0, 1, 10)
+    noise = rng.normal(size=(4, 10))
+
+    def curves(level, way, scale):
+        dev = level - way * (1 - epochs) + scale * noise
+        right = rng.integers(3, 6, (4, 20))
+        return dataclasses.replace(trained(right, dev[:, -1]), dev_by_epoch=dev)
+
+    slow, fast = curves(90, 20, 0.3), curves(80, 2, 0.001)
+    names = data.load_texts(SMOKE, "pos").ensemble.names
+    others = dict.fromkeys((*names, extrinsic.CONC, extrinsic.CONTROL), slow)
+    config = dataclasses.replace(SMOKE.extrinsic, epochs=10)
+    found = analysis_of({"lstm": {**others, extrinsic.META: fast}})
+    found._config = dataclasses.replace(found._config, extrinsic=config)
+    faster, steadier = [], []
+    for claim in found._speed_claims():
+        kind = faster if "faster" in claim.claim else steadier
+        kind.append(claim.verdict)
+    assert faster == ["supported"] * 3 and steadier == ["supported"] * 2
 
 
 def test_a_recipe_phrase_is_in_one_part_only():

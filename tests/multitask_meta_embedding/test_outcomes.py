@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,13 @@ import pytest
 from scipy import stats
 
 from experiments.common import cli
-from experiments.multitask_meta_embedding import analyse, data, main, training
+from experiments.multitask_meta_embedding import (
+    analyse,
+    data,
+    extrinsic,
+    main,
+    training,
+)
 from experiments.multitask_meta_embedding import config as config_of
 from experiments.multitask_meta_embedding.config import PRESETS, SLUG, SMOKE
 from experiments.multitask_meta_embedding.similarity import Measured, Measurer
@@ -19,6 +26,8 @@ from jaxemb.data.vectors import WordVectors, read_word_vectors, write_word_vecto
 from jaxemb.errors import InputError
 from jaxemb.train import results
 from tests.multitask_meta_embedding.shared import SETTINGS, planted
+
+_BOUNDS = re.compile(r"\[(-?[0-9.]+), (-?[0-9.]+)\]")
 
 
 def test_what_lacks_words_stands_beside_nothing_over_all_pairs(world):
@@ -68,7 +77,7 @@ def test_hold_outs_are_chosen_by_name(world, tmp_path):
     own = world.pool.of == 2
     [cosines] = measurer.measured.cosines["Cos-Brier"]
     np.testing.assert_array_equal(np.isfinite(cosines), own)
-    assert measurer.measured.told["λ"] == {"cosine": {"C": 0.1}}
+    assert measurer.measured.told["λ"] == {"cosine": {"Brier": {"C": 0.1}}}
     seconds = measurer.measured.told["seconds of training"]
     assert set(seconds["all models of Table 2"]) == {"Cos"}
     metrics = {row.metric for row in analyse.Tables(config, measurer.measured).rows()}
@@ -96,11 +105,16 @@ def test_pieces_are_computed_once(tmp_path):
 def test_models_are_put_together_from_the_right_runs(world, tmp_path, monkeypatch):
     """Training is replaced by numbers that name the run."""
     asked = []
-    best = 1.0, 10.0, 0.1  # λ, one a list held out
+    kinds = "OLS", "NLL", "Brier"
+    # λ, one a list held out.
+    best = {"OLS": (0.1, 0.1, 0.1), "NLL": (10.0, 1.0, 10.0), "Brier": (1.0, 10.0, 0.1)}
 
     def signed(run, loss, init):
-        kind = (UNLABELLED, "OLS", "NLL", "Brier").index(run.supervision)
+        kind = (UNLABELLED, *kinds).index(run.supervision)
         return run.weight + 10 * run.seed + 100 * run.holdout + 1000 * kind
+
+    def of(kind):
+        return np.array(best["Brier" if kind == UNLABELLED else kind])
 
     def train(world, settings, loss, init, runs, supervised, dev, labels, **how):
         asked.append((loss, init, settings, runs, supervised, labels))
@@ -109,7 +123,8 @@ def test_models_are_put_together_from_the_right_runs(world, tmp_path, monkeypatc
             each[:1] = np.nan  # diverged
         # The second epoch is best, and of weights that of the list held out.
         height = [
-            [0.1, 0.5 if run.weight == best[run.holdout] else 0.2, 0.1] for run in runs
+            [0.1, 0.5 if run.weight == of(run.supervision)[run.holdout] else 0.2, 0.1]
+            for run in runs
         ]
         found = {
             "cosines": np.repeat(each[:, None], len(labels[0]), axis=1),
@@ -120,6 +135,7 @@ def test_models_are_put_together_from_the_right_runs(world, tmp_path, monkeypatc
     monkeypatch.setattr(training, "multitask", train)
     settings = dataclasses.replace(
         SETTINGS,
+        supervisions=kinds,
         weights=(0.1, 1.0, 10.0),
         epochs=3,
         seeds=2,
@@ -138,12 +154,18 @@ def test_models_are_put_together_from_the_right_runs(world, tmp_path, monkeypatc
     measurer.supervised()
     measurer.ablations()
     measured = measurer.measured
-    chosen = dict(zip("ABC", best, strict=True))
+    chosen = {kind: dict(zip("ABC", of(kind), strict=True)) for kind in kinds}
     assert measured.told["λ"] == {"cosine": chosen, "l2": chosen}
-    for name, kind in (("Cos-OLS", 1), ("L2-Brier", 3), (f"Cos-{UNLABELLED}", 0)):
+    seconds = measured.told["seconds of training"]
+    assert set(seconds["the choice of λ"]) == {
+        f"{loss}-{kind}" for loss in ("Cos", "L2") for kind in kinds
+    }
+    for loss, number in (("Cos", 1), ("Cos", 2), ("L2", 3), ("Cos", 0)):
+        kind = (UNLABELLED, *kinds)[number]
+        name = f"{loss}-{kind}"
         for seed, cosines in enumerate(measured.cosines[name]):
-            wanted = np.array(best)[world.pool.of] + 10 * seed
-            wanted += 100 * world.pool.of + 1000 * kind
+            wanted = of(kind)[world.pool.of] + 10 * seed
+            wanted += 100 * world.pool.of + 1000 * number
             np.testing.assert_allclose(cosines, wanted)
         assert measured.told["epochs chosen"][name] == [0, 0, 6, 0]
     assert measured.cosines["Cos-Brier, λ = 0"][0].min() == 3000
@@ -152,7 +174,8 @@ def test_models_are_put_together_from_the_right_runs(world, tmp_path, monkeypatc
     # What supervises: most with leakage, least without the words of the list.
     shares = {}
     for loss, init, chosen, runs, supervised, labels in asked:
-        if (loss, init, chosen, len(runs)) == ("cosine", "glorot", settings, 3):
+        asks = loss, init, chosen, len(runs), runs[0].supervision, runs[0].weight > 0
+        if asks == ("cosine", "glorot", settings, 3, "Brier", True):
             shuffled = not np.array_equal(labels[0], world.pool.scores)
             shares.setdefault(shuffled, []).append(supervised.mean())
     leaky, words = shares[False]
@@ -212,8 +235,9 @@ def test_scores_of_the_list_held_out_choose_nothing(tmp_path):
         measurer.pieces("cosine", weights, here.multitask)
         [cosines] = measurer.measured.cosines["Cos-Brier"]
         runs, encoders = measurer.encoders("cosine")
-        assert {run.holdout: run.weight for run in runs} == weights
-        found.append((list(weights.values()), cosines, encoders))
+        [of_lists] = weights.values()
+        assert {run.holdout: run.weight for run in runs} == of_lists
+        found.append((list(of_lists.values()), cosines, encoders))
     (weights, cosines, encoders), (others, there, again) = found
     assert weights[0] == others[0]
     own = world.pool.of == 0
@@ -298,5 +322,20 @@ def test_what_the_card_predicts_has_a_verdict(preset, wanted):
         pytest.skip("not run yet")
     found = json.loads(path.read_text())
     for text in wanted:
-        assert any(text in one["claim"] for one in found["claims"])
-    assert max(len(row.get("values", ())) for row in found["rows"]) == 5
+        told = [one for one in found["claims"] if text in one["claim"]]
+        assert told
+        for one in told:
+            low, high = map(float, _BOUNDS.search(one["evidence"]).groups())
+            says = "supported" if low > 0 else "contradicted" if high < 0 else ""
+            assert one["verdict"] == (says or "inconclusive")
+            assert "seeds" in one["evidence"]
+    of = {(row["name"], row["metric"]): row for row in found["rows"]}
+    systems = {
+        "similarity": [("Cos-Brier", analyse.MEAN), ("Cos-none", analyse.MEAN)],
+        "pos": [
+            (system, f"UDPoS {encoder}, test (%)")
+            for system in (extrinsic.META, extrinsic.CONTROL)
+            for encoder in ("CNN", "LSTM", "GRU", "Highway")
+        ],
+    }
+    assert all(len(of[one]["values"]) == 5 for one in systems[preset])

@@ -156,7 +156,11 @@ def test_committed_results_answer_every_prediction(preset):
     found = json.loads((RESULTS / f"{preset}.json").read_text())
     rows = {(r["name"], r["metric"]): r["values"] for r in found["rows"]}
     verdicts = {c["claim"]: c["verdict"] for c in found["claims"]}
-    wanted = list(predicted(found["config"]))
+    settings = found["config"]
+    assert settings["teacher"] == "glove-100d"
+    assert settings["words"] == 20_000 and settings["seeds"] >= 3
+    assert settings["epochs"][0] >= 10
+    wanted = list(predicted(settings))
     assert len(wanted) >= 6
     for claim, better, worse in wanted:
         gap = scipy_stats.ttest_rel(rows[better], rows[worse]).confidence_interval()
