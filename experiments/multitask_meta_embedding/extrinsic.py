@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,14 +10,13 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from etils import epath
 
 from experiments.common.rows import summary_row
 from experiments.multitask_meta_embedding import data
 from experiments.multitask_meta_embedding.config import Config
 from experiments.multitask_meta_embedding.outcome import Outcome
-from jaxemb import losses, terminal, train
+from jaxemb import losses, optim, terminal, train
 from jaxemb import nn as jnn
 from jaxemb.analysis import figures
 from jaxemb.analysis import meta as analysis
@@ -106,22 +105,29 @@ def run(config: Config, task: str, workdir: Path) -> Outcome:
     texts = data.load_texts(config, task)
     batches = Batches(texts, config)
     trained: dict[str, dict[str, Trained]] = {}
-    parts = set()
+    parts, rates = set(), {}
     for encoder in config.extrinsic.encoders:
         trained[encoder] = {}
         for system in systems(texts):
+            title = f"{_ENCODERS[encoder]}, {system}"
             folder = Path(workdir) / task / encoder / _folder(system)
-            Trainer(config, texts, batches, encoder, system).fit(epath.Path(folder))
+            trainer = Trainer(config, texts, batches, encoder, system)
+            # The two that differ in λ alone have one rate.
+            of = f"{_ENCODERS[encoder]}, {META}" if system == CONTROL else title
+            if of not in rates:
+                rates[of] = trainer.choose_rate(folder / "rates")
+                parts.add(folder / "rates")
+            rates[title] = rates[of]
+            runs = [(seed, rates[of]) for seed in range(config.extrinsic.seeds)]
+            found = trained[encoder][system] = trainer.fit(folder, runs)
             parts.add(folder)
-            found = Trained.read(folder, config.extrinsic.seeds)
-            trained[encoder][system] = found
             if config.run.progress:
-                best = f"{found.test.mean():.2f}"
-                terminal.say(f"{task}, {_ENCODERS[encoder]}, {system}: {best}")
+                terminal.say(f"{task}, {title}: {found.test.mean():.2f}")
     outcome = _Analysis(config, task, texts, trained)
     outcome.write_figures(workdir / "figures")
     told = {
         f"{_TITLES[task]}, data": dict(texts.told),
+        f"{_TITLES[task]}, learning rate": rates,
         f"{_TITLES[task]}, dev (%) by epoch, the mean over seeds": {
             f"{_ENCODERS[encoder]}, {system}": np.round(
                 one.dev_by_epoch.mean(axis=0), 2
@@ -208,26 +214,35 @@ class Trainer:
         meta = jnn.AEME(self._texts.ensemble.widths, hidden=settings.meta)
         return jnn.AuxReconstruction(meta, main, settings.loss, settings.level)
 
-    def fit(self, folder: epath.Path) -> None:
-        """Trains all seeds, or finds it done."""
+    def choose_rate(self, folder: Path) -> float:
+        """The learning rate of highest accuracy on dev, with one seed."""
+        rates = self._settings.learning_rates
+        if len(rates) == 1:
+            return rates[0]
+        tried = self.fit(folder, [(0, rate) for rate in rates])
+        return rates[int(tried.dev.argmax())]
+
+    def fit(self, folder: Path, runs: Sequence[tuple[int, float]]) -> Trained:
+        """Trains a model for each seed and learning rate, or finds it done."""
         epoch = self._batches.plan.steps_per_epoch
         steps = self._settings.epochs * epoch
-        if (folder / checkpoints.FOLDER / str(steps)).is_dir():
-            return
-        with results.recorded(folder):
-            self._train(folder, steps, epoch)
+        if not (folder / checkpoints.FOLDER / str(steps)).is_dir():
+            with results.recorded(folder):
+                self._train(epath.Path(folder), runs, steps, epoch)
+        return Trained.read(folder, len(runs))
 
-    def _train(self, folder: epath.Path, steps: int, epoch: int) -> None:
+    def _train(
+        self,
+        folder: epath.Path,
+        runs: Sequence[tuple[int, float]],
+        steps: int,
+        epoch: int,
+    ) -> None:
         plan = self._batches.train(self._table, self._known)
-        programs = _programs(
-            self._module,
-            self._weight,
-            self._texts.tagged,
-            self._settings.learning_rate,
-            steps,
-        )
+        programs = _programs(self._module, self._weight, self._texts.tagged, steps)
         example = {k: v for k, v in plan(0).items() if k != "labels"}
-        state = programs.start(jnp.arange(self._settings.seeds), example)
+        seeds, rates = map(jnp.array, zip(*runs, strict=True))
+        state = programs.start(seeds, rates, example)
         train.fit(
             state,
             programs.step,
@@ -238,7 +253,11 @@ class Trainer:
             evaluate_every=epoch,
             save_every=steps,
             keep=1,
-            config={"system": self._name, **results.as_json(self._settings)},
+            config={
+                "system": self._name,
+                "runs": [list(run) for run in runs],
+                **results.as_json(self._settings),
+            },
             name=self._name,
             progress=self._config.run.progress,
         )
@@ -275,17 +294,14 @@ class _Programs(NamedTuple):
 
 
 @functools.lru_cache(maxsize=4)
-def _programs(
-    module, weight: float, tagged: bool, rate: float, steps: int
-) -> _Programs:
+def _programs(module, weight: float, tagged: bool, steps: int) -> _Programs:
     """The same for systems of the same shape, which then compile once."""
-    tx = optax.adam(optax.linear_schedule(rate, 0.0, steps))
 
-    @functools.partial(jax.vmap, in_axes=(0, None))
-    def start(seed, example):
+    @functools.partial(jax.vmap, in_axes=(0, 0, None))
+    def start(seed, rate, example):
         init_key, train_key = jax.random.split(jax.random.key(seed))
         variables = module.init(init_key, *_inputs(example), deterministic=True)
-        return train.State.create(variables, tx, train_key)
+        return train.State.create(variables, optim.falling_adam(rate, steps), train_key)
 
     def loss_of(variables, batch, key):
         logits, auxiliary = module.apply(
@@ -311,7 +327,8 @@ def _programs(
 
     # One device: the rows of a batch's table are no examples to be split.
     mesh = train.make_mesh(jax.devices()[:1])
-    step = train.over_seeds(train.make_step(loss_of, tx))
+    # The rate is part of the state, each model's own.
+    step = train.over_seeds(train.make_step(loss_of, optim.falling_adam(0.0, steps)))
     return _Programs(jax.jit(start), train.data_parallel(step, mesh), jax.jit(hits))
 
 

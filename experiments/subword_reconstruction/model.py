@@ -6,11 +6,10 @@ from typing import Any
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
-import optax
 from jaxtyping import Array, Float, Int
 
 from experiments.subword_reconstruction.config import Config, Head
-from jaxemb import losses, optim
+from jaxemb import losses
 from jaxemb import nn as jnn
 from jaxemb.data import vocab
 from jaxemb.eval import classification
@@ -143,14 +142,3 @@ def tagging_hits(module: WordTagger):
         return classification.accuracy(emissions, batch["tags"], real)
 
     return count
-
-
-def optimizer(learning_rate: float, num_steps: int) -> optax.GradientTransformation:
-    """Adam of a tagger, whose rate falls in a line to 0 over the run.
-
-    The rate that it falls from is part of the state, so that one program serves all.
-    """
-    return optax.chain(
-        optax.inject_hyperparams(optax.adam)(learning_rate=learning_rate),
-        optax.scale_by_schedule(optim.warmup_linear(1.0, 0, num_steps)),
-    )

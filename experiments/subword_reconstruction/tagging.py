@@ -16,7 +16,7 @@ from experiments.subword_reconstruction.config import Config, Tagging
 from experiments.subword_reconstruction.reconstruct import School, Taught
 from experiments.subword_reconstruction.treebank import Treebank
 from jaxemb import nn as jnn
-from jaxemb import terminal, train
+from jaxemb import optim, terminal, train
 from jaxemb.data import batching, vocab
 from jaxemb.eval import classification
 from jaxemb.train import results
@@ -186,7 +186,7 @@ class Taggers:
                 dropout_rate=dropout,
             ),
         )
-        tx = model.optimizer(0.0, self._num_steps)
+        tx = optim.falling_adam(0.0, self._num_steps)
         step = train.make_step(model.tagging_loss(module), tx)
         mesh, mode = mesh_for(tagging.batch_size), self._config.run.parallel
         return _Program(
@@ -219,7 +219,7 @@ class Taggers:
         program = self._program(system.full, cell.dropout)
         spelled = self._spelled[system.pretrained]
         plan = self._plan(seed)
-        tx = model.optimizer(cell.learning_rate, self._num_steps)
+        tx = optim.falling_adam(cell.learning_rate, self._num_steps)
         folder = self.folder(system, cell, seed)
 
         def batches(number: int) -> batching.Batch:

@@ -9,6 +9,7 @@ from jaxemb.optim.averaging import (
 from jaxemb.optim.fine_tuning import (
     NO_DECAY,
     bert_adam,
+    falling_adam,
     scale_by_uncorrected_adam,
     warmup_linear,
 )
@@ -46,6 +47,7 @@ __all__ = [
     "cubic_sparsity",
     "delete_information",
     "ema_params",
+    "falling_adam",
     "group_lasso_prox",
     "keep_masks",
     "keep_zeros",

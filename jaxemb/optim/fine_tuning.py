@@ -1,4 +1,4 @@
-"""How pretrained encoders are tuned: Devlin et al.'s Adam and its schedule."""
+"""Adam with a rate that falls, and as Devlin et al. tune pretrained encoders."""
 
 from typing import Any, NamedTuple
 
@@ -32,6 +32,20 @@ def warmup_linear(
         return learning_rate * jnp.clip(share, 0.0, 1.0)
 
     return schedule
+
+
+def falling_adam(
+    learning_rate: float | jax.Array, num_steps: int
+) -> optax.GradientTransformation:
+    """Adam whose rate falls in a line from `learning_rate` to 0 after `num_steps`.
+
+    The rate that it falls from is part of the state, so that one program serves all:
+    what was initialised with one is updated by any.
+    """
+    return optax.chain(
+        optax.inject_hyperparams(optax.adam)(learning_rate=learning_rate),
+        optax.scale_by_schedule(warmup_linear(1.0, 0, num_steps)),
+    )
 
 
 def bert_adam(

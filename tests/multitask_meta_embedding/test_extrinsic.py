@@ -58,9 +58,10 @@ def test_the_control_has_no_weight_and_meta_has_one(tmp_path):
     batches = extrinsic.Batches(texts, config)
     biases = {}
     for name, system in (("control", extrinsic.CONTROL), ("meta", extrinsic.META)):
-        folder = epath.Path(tmp_path / name)
-        extrinsic.Trainer(config, texts, batches, "cnn", system).fit(folder)
-        params = checkpoints.load_params(folder)["params"]
+        folder = tmp_path / name
+        trainer = extrinsic.Trainer(config, texts, batches, "cnn", system)
+        trainer.fit(folder, [(0, 1e-2), (1, 1e-2)])
+        params = checkpoints.load_params(epath.Path(folder))["params"]
         biases[name] = params["meta"]["decode"]["bias"]
     assert (biases["control"] == 0).all()
     assert (biases["meta"] != 0).any(axis=-1).all()  # of every seed
@@ -76,8 +77,7 @@ def test_reviews_are_classified_with_their_mean_reconstructed(tmp_path):
     texts = data.load_texts(config, "imdb")
     batches = extrinsic.Batches(texts, config)
     trainer = extrinsic.Trainer(config, texts, batches, "gru", extrinsic.META)
-    trainer.fit(epath.Path(tmp_path / "run"))
-    found = extrinsic.Trained.read(tmp_path / "run", settings.seeds)
+    found = trainer.fit(tmp_path / "run", [(0, 1e-2), (1, 1e-2)])
     assert found.dev_by_epoch.shape == (2, 1)
     # Shares of 30 examples, those that only fill a batch up not among them.
     np.testing.assert_array_equal(found.labels, np.ones(30))
@@ -85,6 +85,34 @@ def test_reviews_are_classified_with_their_mean_reconstructed(tmp_path):
     [line] = train.evaluations(epath.Path(tmp_path / "run"), "test/accuracy")
     told = [line[f"test/accuracy/{seed}"] for seed in range(2)]
     np.testing.assert_allclose(found.test, told)
+
+
+def test_the_rate_is_chosen_on_dev_and_shared_by_the_control(monkeypatch, tmp_path):
+    """Training is replaced: what is best on dev is a rate of each system's own."""
+    best = {"meta": 3e-3, "control": 1e-2, "other": 1e-2}
+    asked = []
+
+    def fit(self, folder, runs):
+        system = self._name.split("/", 2)[2]
+        kind = {extrinsic.META: "meta", extrinsic.CONTROL: "control"}
+        wanted = best[kind.get(system, "other")]
+        asked.append((system, runs))
+        dev = np.array([[80.0 + (rate == wanted)] for _, rate in runs])
+        labels = np.full(4, 10)
+        right = np.full((len(runs), 4), 8)
+        return extrinsic.Trained(dev, dev[:, 0], 100 - dev[:, 0], right, labels)
+
+    monkeypatch.setattr(extrinsic.Trainer, "fit", fit)
+    monkeypatch.setattr(extrinsic._Analysis, "write_figures", lambda *_: None)
+    outcome = extrinsic.run(SMOKE, "pos", tmp_path)
+    texts = data.load_texts(SMOKE, "pos")
+    tries = [(0, 3e-3), (0, 1e-2)]
+    for system in extrinsic.systems(texts):
+        own = [runs for name, runs in asked if name == system]
+        rate = 3e-3 if system in (extrinsic.META, extrinsic.CONTROL) else 1e-2
+        chosen = [(0, rate), (1, rate)]
+        assert own == ([chosen] if system == extrinsic.CONTROL else [tries, chosen])
+        assert outcome.told["UDPoS, learning rate"][f"CNN, {system}"] == rate
 
 
 def test_what_is_read_has_numbers_of_variance_1():

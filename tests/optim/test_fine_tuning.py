@@ -19,6 +19,30 @@ def test_the_schedule_is_two_lines():
         optim.warmup_linear(1.0, 5, 5)
 
 
+def test_one_program_serves_every_rate_of_a_falling_adam():
+    """Against optax's schedule; rates are of the states, side by side too."""
+    tx = optim.falling_adam(0.0, 4)
+    rates = jnp.array([0.0, 1e-3, 1e-2])
+    states = jax.vmap(lambda rate: optim.falling_adam(rate, 4).init(PARAMS))(rates)
+    update = jax.jit(jax.vmap(tx.update, in_axes=(None, 0)))
+    plain = [optax.adam(optax.linear_schedule(float(rate), 0, 4)) for rate in rates]
+    theirs = [one.init(PARAMS) for one in plain]
+    rng = np.random.default_rng(0)
+    for _ in range(6):
+        grads = jax.tree.map(lambda p: jnp.asarray(rng.normal(size=p.shape)), PARAMS)
+        updates, states = update(grads, states)
+        for number, one in enumerate(plain):
+            wanted, theirs[number] = one.update(grads, theirs[number])
+            jax.tree.map(
+                lambda ours, w, n=number: np.testing.assert_allclose(
+                    ours[n], w, rtol=1e-5, atol=1e-9
+                ),
+                updates,
+                wanted,
+            )
+    assert not any(x.any() for x in jax.tree.leaves(updates))  # it has come to 0
+
+
 def test_adam_as_bert_has_it():
     """By the formula, in float64, a number at a time."""
     tx = optim.bert_adam(0.1, b1=0.8, b2=0.9, eps=1e-3, weight_decay=0.2)

@@ -16,7 +16,7 @@ from experiments.common.findings import Findings
 from experiments.subword_reconstruction import data, model, reconstruct, tagged, tagging
 from experiments.subword_reconstruction.treebank import Texts, encode
 from jaxemb import nn as jnn
-from jaxemb import train
+from jaxemb import optim, train
 from jaxemb.data import batching, sources, vocab
 from jaxemb.data.vectors import WordVectors
 from tests.subword_reconstruction.shared import SMOKE, config_of
@@ -120,7 +120,7 @@ def test_a_tagger_begins_with_the_student_and_fresh_moments(world, taggers):
     saved = train.load_params(one.folder(taggers._workdir))["params"]
     jax.tree.map(np.testing.assert_array_equal, params["char"], saved)
     state = train.State.create(
-        {"params": params}, model.optimizer(1e-3, 5), jax.random.key(0)
+        {"params": params}, optim.falling_adam(1e-3, 5), jax.random.key(0)
     )
     moments = [x for x in jax.tree.leaves(state.opt_state) if np.ndim(x) > 0]
     assert moments and not any(np.any(x) for x in moments)
@@ -240,20 +240,6 @@ def test_the_best_cell_of_full_is_that_of_every_system(monkeypatch, tmp_path):
     assert all(rows[name, tagged.ACCURACY] == (10.0, 10.0) for name in names)
     for cell, value in accuracy.items():
         assert rows[str(cell), tagged.GRID] == (100 * value,)
-
-
-def test_one_program_serves_every_rate():
-    """A rate is in the optimiser's state; the first step of Adam is as long as it."""
-    params = {"w": jnp.ones(3)}
-    tx = model.optimizer(0.0, 4)
-    for rate in (0.0, 1e-3, 1e-2):
-        state, moved = model.optimizer(rate, 4).init(params), []
-        for _ in range(5):
-            updates, state = tx.update({"w": jnp.ones(3)}, state, params)
-            moved.append(float(updates["w"][0]))
-        # A gradient that stays is followed by the rate, which falls to 0.
-        falling = [-rate * share for share in (1, 0.75, 0.5, 0.25, 0)]
-        np.testing.assert_allclose(moved, falling, rtol=1e-3, atol=1e-9)
 
 
 @pytest.mark.data
