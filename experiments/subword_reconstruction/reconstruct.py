@@ -18,8 +18,9 @@ from jaxemb import nn as jnn
 from jaxemb import train
 from jaxemb.analysis import reconstruction
 from jaxemb.data import batching
+from jaxemb.data.analogies import Analogy
 from jaxemb.data.vectors import WordVectors
-from jaxemb.eval import similarity
+from jaxemb.eval import analogy, similarity
 from jaxemb.losses import distances
 from jaxemb.train import results
 
@@ -135,7 +136,12 @@ class School:
                 batches,
                 config.epochs[-1] * batches.steps_per_epoch,
                 folder,
-                evaluate=lambda s: self.score(s.params, taught.distance, targets),
+                evaluate=lambda s: self.score(
+                    s.params,
+                    taught.distance,
+                    targets,
+                    epoch=int(s.step) // batches.steps_per_epoch,
+                ),
                 evaluate_every=every,
                 save_every=every,
                 keep=1,
@@ -151,6 +157,7 @@ class School:
                     "curve_every": config.curve_every,
                     "buckets": list(self._buckets),
                     "tests": self._tests.covered,
+                    "analogies_after": list(self._asked_after),
                     **self._described,
                 },
                 name=f"{taught.head} {taught.name} {taught.seed}",
@@ -159,13 +166,24 @@ class School:
             )
         return jax.device_get(state.params)
 
+    @property
+    def _asked_after(self) -> tuple[int, ...]:
+        """The epochs after which students are asked analogies."""
+        return self._config.epochs if "analogies" in self._config.studies else ()
+
     def score(
-        self, params: Mapping, distance: str, targets: np.ndarray
+        self, params: Mapping, distance: str, targets: np.ndarray, epoch: int
     ) -> dict[str, float]:
-        """What the table of a student shows."""
+        """What the table of a student shows after an epoch."""
         table = self.table(params)
         near = self.nearness(table.matrix, distance, targets)
-        return {**self.similarity(table), **near}
+        asked = self.analogies(table) if epoch in self._asked_after else {}
+        return {**self.similarity(table), **near, **asked}
+
+    def analogies(self, table: WordVectors) -> dict[str, float]:
+        """Of each kind, as `answered`."""
+        asked = self._tests.analogies.items()
+        return {f"{kind} analogies (%)": answered(table, of) for kind, of in asked}
 
     def similarity(self, table: WordVectors) -> dict[str, float]:
         """Spearman × 100 on each list and their mean; a row of zeros has cosine 0."""
@@ -211,6 +229,12 @@ class School:
         near = self.nearness(matrix, taught.distance, matrix)
         least = near[LOSS] - near[FLOOR]
         return [100 * float((constant - x) / (constant - least)) for x in losses]
+
+
+def answered(table: WordVectors, sections: Mapping[str, Sequence[Analogy]]) -> float:
+    """Accuracy by 3CosMul in per cent; a question with a row of zeros is wrong."""
+    found = analogy.analogies(table, sections, method="3cosmul", oov="wrong")
+    return 100 * found.whole.accuracy
 
 
 @functools.partial(jax.jit, static_argnames="distance")

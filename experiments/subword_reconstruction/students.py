@@ -29,7 +29,7 @@ from experiments.subword_reconstruction.reconstruct import (
 from jaxemb import storage, terminal
 from jaxemb.analysis import figures, reconstruction
 from jaxemb.data.vectors import WordVectors
-from jaxemb.eval import analogy, neighbours
+from jaxemb.eval import neighbours
 
 SYNTACTIC, SEMANTIC = "syntactic analogies (%)", "semantic analogies (%)"
 OVERLAP = "neighbours shared with the teacher (Jaccard, %)"
@@ -109,16 +109,23 @@ class Students:
         if metric not in self._findings.shown:
             self._findings.shown.append(metric)
 
-    def _beats(self, metric: str, scores: Mapping[str, Scores], a: str, b: str) -> None:
+    def _beats(
+        self,
+        metric: str,
+        scores: Mapping[str, Scores],
+        a: str,
+        b: str,
+        epoch: int | None = None,
+    ) -> None:
         """A claim on two systems; with the paper's figures if the head is its own."""
         one, other = scores[a][metric], scores[b][metric]
         most = max(len(one), len(other))  # the teacher is one for all seeds
-        printed, where = None, self._where()
+        printed, where = None, self._where(epoch)
         if self._head == "highway" and {a, b} <= set(
             self._findings.paper.get(metric, {})
         ):
             printed = metric, a, b
-            if self._config.epochs[-1] != PAPER_EPOCHS:
+            if (epoch or self._config.epochs[-1]) != PAPER_EPOCHS:
                 where += f"; the paper's {PAPER_EPOCHS}"
         self._findings.beats(
             f"{a} beats {b}: {metric} ({where})",
@@ -279,12 +286,10 @@ class Students:
     def _analogies(self) -> None:
         """Tables 2 and 4: analogies by 3CosMul, neighbours and how many are shared."""
         tables = {**self._tables, "teacher": [self._teacher]}
+        last = self._config.epochs[-1]
         scores: dict[str, dict[str, list[float]]] = {}
         for name, own in tables.items():
-            scores[name] = {
-                f"{kind} analogies (%)": [_answered(t, sections) for t in own]
-                for kind, sections in self._world.tests.analogies.items()
-            }
+            scores[name] = self._answers(name, last)
             if name != "teacher":
                 scores[name][OVERLAP] = [
                     100 * self._overlap(table, seed) for seed, table in enumerate(own)
@@ -297,7 +302,31 @@ class Students:
                     self._add(name, metric, found[metric])
         if self._is_the_papers("highway"):
             self._analogy_claims(scores)
+        for epoch in self._config.epochs[:-1]:
+            self._analogies_after(epoch, scores)
         self._show_neighbours(tables)
+
+    def _answers(self, name: str, epoch: int) -> dict[str, list[float]]:
+        """Analogies of all seeds after an epoch, or of what has none."""
+        kinds = [f"{kind} analogies (%)" for kind in self._world.tests.analogies]
+        if name in self._taught:
+            return {kind: self._at(name, epoch, kind) for kind in kinds}
+        plain = [self._teacher] if name == "teacher" else self._tables[name]
+        found = [self._school.analogies(table) for table in plain]
+        return {kind: [one[kind] for one in found] for kind in kinds}
+
+    def _analogies_after(self, epoch: int, scores: Mapping[str, Scores]) -> None:
+        """Table 2 at an epoch before the last, beside random students."""
+        taught = {name: self._answers(name, epoch) for name in self._taught}
+        for name, found in taught.items():
+            for metric, values in found.items():
+                self._add(name, _after(epoch, metric), values)
+        if self._is_the_papers("highway"):
+            both = {**taught, "random": scores["random"]}
+            for metric in (SYNTACTIC, SEMANTIC):
+                for name in self._config.distances if metric in both["random"] else ():
+                    pair = ("random", name) if metric == SYNTACTIC else (name, "random")
+                    self._beats(metric, both, *pair, epoch=epoch)
 
     def _analogy_claims(self, scores: Mapping[str, Scores]) -> None:
         distances = self._config.distances
@@ -379,9 +408,3 @@ def study(
 def _after(epoch: int, metric: str) -> str:
     """A point of a curve, as rows have it, and `PAPER` the columns of Table 1."""
     return f"{metric} after {epoch} epochs"
-
-
-def _answered(table: WordVectors, sections: Mapping) -> float:
-    """Accuracy by 3CosMul in per cent; a question with a row of zeros is wrong."""
-    found = analogy.analogies(table, sections, method="3cosmul", oov="wrong")
-    return 100 * found.whole.accuracy

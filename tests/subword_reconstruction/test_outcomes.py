@@ -72,7 +72,7 @@ def test_a_claim_tells_the_papers_epochs_where_they_are_others():
 def test_the_row_of_an_epoch_is_the_score_after_it(world, tmp_path):
     """Against students that stop there, scored from outside."""
     wanted = {
-        "studies": ("similarity",),
+        "studies": ("similarity", "analogies"),
         "heads": ("relu",),
         "distances": ("D1",),
         "permuted": (),
@@ -95,12 +95,18 @@ def test_the_row_of_an_epoch_is_the_score_after_it(world, tmp_path):
             place = workdir / f"{epoch}-{seed}"
             params = school.teach(one, place) if epoch else school.untaught(seed)
             table = school.embed(params)
-            scores.append(school.nearness(table, "D1", x))
+            answers = school.analogies(school.table(params))
+            scores.append({**school.nearness(table, "D1", x), **answers})
         for metric in metrics:
             values = [score[metric] for score in scores]
             np.testing.assert_allclose(own._at("D1", epoch, metric), values, rtol=1e-5)
             found = rows["D1", f"{metric} after {epoch} epochs"]
             np.testing.assert_allclose(found, values, atol=1e-4)
+        values = [score[students.SYNTACTIC] for score in scores]
+        after = f"{students.SYNTACTIC} after {epoch} epochs" if epoch == 2 else None
+        who = "D1" if epoch else "random"
+        found = rows[who, after or students.SYNTACTIC]
+        np.testing.assert_allclose(found, values, atol=1e-4)
     floor = np.maximum(-x, 0).sum(axis=1).mean()
     assert rows["D1", reconstruct.LEAST] == (pytest.approx(floor, abs=1e-3),)
     assert rows["D1", reconstruct.FLOOR] == rows["D1", f"{metrics[1]} after 4 epochs"]

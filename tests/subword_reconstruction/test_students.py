@@ -8,7 +8,7 @@ import numpy as np
 import optax
 import pytest
 
-from experiments.subword_reconstruction import linear, model, reconstruct, students
+from experiments.subword_reconstruction import linear, model, reconstruct
 from jaxemb import nn as jnn
 from jaxemb.data import batching, synthetic, vocab
 from jaxemb.data.analogies import Analogy
@@ -249,9 +249,9 @@ def test_3cosmul_of_a_table_is_a_loop():
         wrong.append(Analogy(*(words[row] for row in (*asked, second))))
     # A question counts if and only if its answer is the loop's: so all answers are.
     table = WordVectors(words, matrix)
-    assert students._answered(table, {"all": right}) == 100
-    assert students._answered(table, {"all": wrong}) == 0
-    assert students._answered(table, {"all": [*right, *wrong[:20]]}) == 75
+    assert reconstruct.answered(table, {"all": right}) == 100
+    assert reconstruct.answered(table, {"all": wrong}) == 0
+    assert reconstruct.answered(table, {"all": [*right, *wrong[:20]]}) == 75
     assert tempted  # by words that are asked with, were they not left out
 
 
