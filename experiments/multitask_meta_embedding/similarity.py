@@ -34,6 +34,8 @@ class Measured:
     lists: Sequence[int]
     """The lists that are held out in turn, and tested on."""
     cosines: dict[str, list[np.ndarray]] = dataclasses.field(default_factory=dict)
+    dev: dict[str, list[float]] = dataclasses.field(default_factory=dict)
+    """Of supervised systems ρ × 100 on the pairs that chose their epoch, one a seed."""
     told: dict[str, Any] = dataclasses.field(default_factory=dict)
     parts: set[Path] = dataclasses.field(default_factory=set)
     """Where it is recorded by whom each was trained."""
@@ -282,7 +284,12 @@ class Measurer:
                 rows.append(whole)
             if not self.measured.add_trained(name, *rows):
                 continue
+            own = [run for run in runs if run.supervision == kind]
             dev = arrays["dev"][[run.supervision == kind for run in runs]]
+            self.measured.dev[name] = [
+                100 * float(np.mean(np.nanmax(dev[[r.seed == seed for r in own]], 1)))
+                for seed in range(seeds)
+            ]
             chosen = 1 + np.nanargmax(dev, axis=1)
             epochs[name] = np.bincount(chosen, minlength=settings.epochs + 1).tolist()
             if later := int(np.isnan(dev).any(axis=1).sum()):

@@ -81,7 +81,7 @@ def test_hold_outs_are_chosen_by_name(world, tmp_path):
     seconds = measurer.measured.told["seconds of training"]
     assert set(seconds["all models of Table 2"]) == {"Cos"}
     metrics = {row.metric for row in analyse.Tables(config, measurer.measured).rows()}
-    assert metrics == {analyse.MEAN, "C, ρ × 100 (800 of 800 pairs)"}
+    assert metrics == {analyse.MEAN, "C, ρ × 100 (800 of 800 pairs)", analyse.DEV}
     wrong = dataclasses.replace(settings, hold_outs=("C", "D"))
     with pytest.raises(InputError, match="hold-outs: 'D' is none of the .* A, B, C"):
         Measurer(dataclasses.replace(config, multitask=wrong), world)
@@ -168,6 +168,7 @@ def test_models_are_put_together_from_the_right_runs(world, tmp_path, monkeypatc
             wanted += 100 * world.pool.of + 1000 * number
             np.testing.assert_allclose(cosines, wanted)
         assert measured.told["epochs chosen"][name] == [0, 0, 6, 0]
+        assert measured.dev[name] == pytest.approx([50, 50])
     assert measured.cosines["Cos-Brier, λ = 0"][0].min() == 3000
     inits = {init for _, init, *_ in asked}
     assert inits == {"glorot", "paper"}
@@ -188,6 +189,15 @@ def test_models_are_put_together_from_the_right_runs(world, tmp_path, monkeypatc
     said = [claim.claim for claim in tables.claims()]
     assert any("the asymmetric score beats the cosine" in text for text in said)
     assert any("over the same loop without labels" in text for text in said)
+    near_by = [c for c in tables.claims() if "pairs held out of the lists" in c.claim]
+    assert [claim.verdict for claim in near_by] == ["inconclusive"]
+    measured.dev["Cos-Brier"] = [51.0, 51.1]
+    near_by = [c for c in tables.claims() if "pairs held out of the lists" in c.claim]
+    assert [claim.verdict for claim in near_by] == ["supported"]
+    assert "difference +1.05 points" in near_by[0].evidence
+    assert {row.name for row in tables.rows() if row.metric == analyse.DEV} == set(
+        measured.dev
+    )
     recipe = "L2-Brier, SGD 0.05, N(0, 1)"
     assert measured.told["diverged"] == {recipe: "1 of 2 seeds"}
     assert recipe not in {row.name for row in tables.rows()}
