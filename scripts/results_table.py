@@ -2,24 +2,31 @@
 """Writes results and benchmarks into READMEs, and draws the results.
 
 python scripts/results_table.py            rewrites the parts between the markers
+python scripts/results_table.py RUN…       first takes in the results of finished runs
 python scripts/results_table.py --check    exits 1 if one is stale
 
 The project's README has a line for each experiments/*/results/*.json and each row of
 scripts/benchmarks/results.json; the README of each experiment has numbers, claims and
 figures: results/PRESET.svg is drawn here, from the file's main metric, and
 results/PRESET/*.svg are those of the run, copied from its work directory with their
-captions.
+captions. A RUN is a work directory; one of uncommitted code is refused.
 """
 
+import argparse
 import hashlib
 import importlib
 import itertools
 import json
 import pathlib
+import shutil
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
+
+from jaxemb.errors import InputError  # noqa: E402
+from jaxemb.train import results as results_lib  # noqa: E402
+
 BENCHMARKS = ROOT / "scripts" / "benchmarks" / "results.json"
 _MARKS = {"supported": "✓", "contradicted": "✗", "inconclusive": "·"}
 _MOST = 10  # metrics side by side
@@ -268,8 +275,42 @@ def generated() -> dict[pathlib.Path, dict[str, str]]:
     return texts
 
 
+def take(run: pathlib.Path, experiments: pathlib.Path) -> pathlib.Path:
+    """Copies a run's results and figures to where they are committed."""
+    found = results_lib.read(run)
+    if any(commit.endswith("+changes") for commit in found["commit"].split()):
+        raise InputError(f"{run}: ran on uncommitted code; commit it, and run anew")
+    folder = experiments / found["slug"] / "results"
+    path = folder / f"{found['preset']}.json"
+    folder.mkdir(exist_ok=True)
+    shutil.copyfile(run / results_lib.FILE, path)
+    shutil.rmtree(folder / found["preset"], ignore_errors=True)
+    if (run / "figures").is_dir():
+        shutil.copytree(run / "figures", folder / found["preset"])
+    return path
+
+
 def main() -> int:
-    check = "--check" in sys.argv[1:]
+    parser = argparse.ArgumentParser(
+        description="Writes results and benchmarks into READMEs, and draws the results."
+    )
+    parser.add_argument(
+        "runs", nargs="*", type=pathlib.Path, metavar="RUN",
+        help="work directories of finished runs, whose results are taken in first",
+    )  # fmt: skip
+    parser.add_argument("--check", action="store_true", help="exit 1 if one is stale")
+    asked = parser.parse_args()
+    for run in asked.runs:
+        try:
+            print(take(run, ROOT / "experiments").relative_to(ROOT))
+        except InputError as error:
+            print(error, file=sys.stderr)
+            return 2
+    return regenerate(check=asked.check)
+
+
+def regenerate(*, check: bool) -> int:
+    """Writes what is stale, or only tells of it; whether something is."""
     stale = 0
     for path in sorted(ROOT.glob("experiments/*/results/*.json")):
         results = json.loads(path.read_text())

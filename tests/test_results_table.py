@@ -4,6 +4,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from jaxemb.errors import InputError
+from jaxemb.train import results
 from tests import loading
 
 
@@ -20,6 +22,32 @@ def made(count, metric="test accuracy (%)", slug="delta_embedding"):
     ]  # fmt: skip
     other = {**rows[0], "metric": "another"}
     return {"slug": slug, "preset": "p", "config": {}, "rows": [*rows, other]}
+
+
+def test_a_finished_run_is_taken_in(table, tmp_path):
+    run, experiments = tmp_path / "run", tmp_path / "experiments"
+    (experiments / "some_paper").mkdir(parents=True)
+    (run / "figures").mkdir(parents=True)
+    (run / "figures" / "curves.svg").write_text("<svg/>")
+    row = results.Row(name="a", metric="m", measured=1.0, values=(1.0,), interval=None)
+    for number in (1, 2):
+        results.write(
+            run, slug="some_paper", preset="small", config={"n": number}, data=[],
+            rows=[row], claims=[], origins=[{"commits": ["abc"], "seconds": 1.0}],
+        )  # fmt: skip
+        path = table.take(run, experiments)
+        old = path.with_suffix("") / "old.svg"
+        assert path == experiments / "some_paper" / "results" / "small.json"
+        assert results.read(path)["config"] == {"n": number}
+        assert (path.with_suffix("") / "curves.svg").exists()
+        assert not old.exists()  # figures of an earlier run are gone
+        old.write_text("<svg/>")
+    results.write(
+        run, slug="some_paper", preset="small", config={}, data=[], rows=[row],
+        claims=[], origins=[{"commits": ["abc+changes"], "seconds": 1.0}],
+    )  # fmt: skip
+    with pytest.raises(InputError, match="ran on uncommitted code"):
+        table.take(run, experiments)
 
 
 def test_few_rows_are_drawn_in_their_order(table):
