@@ -267,7 +267,7 @@ PRESETS = {
         ),
     ),
     "recipes": (
-        "Table 4, ingredient phrases of recipes; an hour and a quarter",
+        "Table 4, ingredient phrases of recipes; half an hour",
         Config(
             preset="recipes",
             tasks=("recipes",),
@@ -276,7 +276,7 @@ PRESETS = {
         ),
     ),
     "imdb": (
-        "Table 4, sentiment of IMDB reviews, a part of them; half an hour",
+        "Table 4, sentiment of IMDB reviews, a part of them; an hour",
         Config(
             preset="imdb",
             tasks=("imdb",),
