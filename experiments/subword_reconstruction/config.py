@@ -229,7 +229,7 @@ PRESETS = {
         ),
     ),
     "linear": (
-        "section 3.1: the top layer, and students, with outliers; under 5 minutes",
+        "section 3.1: the top layer, and students, with outliers; 2 minutes",
         Config(
             preset="linear",
             studies=("linear", "outliers"),
