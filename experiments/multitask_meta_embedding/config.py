@@ -229,7 +229,7 @@ PRESETS = {
         ),
     ),
     "distances": (
-        "distances of the siamese head, depth, the paper's optimiser; 45 minutes",
+        "distances of the siamese head, depth, the paper's optimiser; 35 minutes",
         Config(
             preset="distances",
             tasks=("ablations",),
