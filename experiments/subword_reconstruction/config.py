@@ -186,7 +186,7 @@ class Config(Experiment):
 
 PRESETS = {
     "similarity": (
-        "Table 1: five distances and a control, 50 epochs; an hour on one core",
+        "Table 1: five distances and a control, 50 epochs; half an hour on one core",
         Config(
             preset="similarity",
             studies=("similarity",),
@@ -207,7 +207,7 @@ PRESETS = {
         ),
     ),
     "narrow": (
-        "Table 1 with characters of 25 numbers, as Lample et al. have; 12 minutes",
+        "Table 1 with characters of 25 numbers, as Lample et al. have; 6 minutes",
         Config(
             preset="narrow",
             studies=("similarity",),
